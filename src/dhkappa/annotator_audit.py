@@ -24,9 +24,10 @@ from dhkappa.stats.agreement import (
 )
 from dhkappa.stats.annotator_result import AnnotatorScores
 from dhkappa.stats.annotator_scores import annotator_scores
+from dhkappa.stats.annotator_votes import require_items
 from dhkappa.stats.intervals import written
 from dhkappa.stats.kappa import estimate_fleiss
-from dhkappa.stats.next_votes import next_votes, require_items
+from dhkappa.stats.next_votes import next_votes
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Sample, check_integer, check_level, sample_of

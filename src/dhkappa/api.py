@@ -333,7 +333,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     names = _labelers(given, chosen) if isinstance(given, Tally) or given.labeled else []
     named = given.named_roles if isinstance(given, Dataset) else set()
     sliced: dict[str, Any] = {name: True for name in ("annotators_table", "slices") if name in named}
-    if isinstance(given, Dataset) and given.slices_items:
+    if sliced and isinstance(given, Dataset) and given.slices_items:
         _not_supported("audit with slices", weights=weights, strata=("strata" in named) or None, pool=pool)
     clustered = ("clusters" in named) or None
     for name in sliced:
@@ -363,7 +363,9 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
     again = {**options, "weights": given_weights, "allow": allow, "progress": False}
     options |= {"weights": weights, "problems": problems, "again": partial(audit, **again)}
-    options |= {"declared": given.declared, "missing": given.missing, "slices": getattr(given, "slices", ())}
+    options |= {"declared": given.declared, "missing": given.missing}
+    if sliced and isinstance(given, Dataset):
+        options |= {"slices": given.slices, "annotator_columns": given.annotator_columns}
     return audit_of(given.counts, evidence.item_votes, names, data=given, **options)
 
 

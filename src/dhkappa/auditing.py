@@ -22,7 +22,7 @@ from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseli
 from dhkappa.stats.annotator_result import AnnotatorScores
 from dhkappa.stats.annotator_scores import annotator_scores
 from dhkappa.stats.annotator_slices import AnnotatorSliced, AnnotatorSlices
-from dhkappa.stats.annotator_votes import require_annotators
+from dhkappa.stats.annotator_votes import require_annotators, require_items
 from dhkappa.stats.annotators import annotator_table
 from dhkappa.stats.change import Changes
 from dhkappa.stats.compare import AnnotatorComparison
@@ -31,7 +31,7 @@ from dhkappa.stats.grades import NEVER_JUDGED, Verdict
 from dhkappa.stats.intervals import ConfidenceInterval
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.next_step import NextStep, next_step
-from dhkappa.stats.next_votes import next_votes, require_items
+from dhkappa.stats.next_votes import next_votes
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.other_annotators import OtherAnnotators, other_annotators
 from dhkappa.stats.permutation import PermutationTest
@@ -97,6 +97,10 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
     def _shown(self) -> ShownColumns | None:
         """The columns of items that are shown next to them."""
         return None if self._item_votes is None else self._item_votes.shown
+
+    def _with_shown(self, table: Table) -> Table:
+        """Return a table of items with these columns."""
+        return table if self._shown is None else with_item_columns(table, self._shown)
 
     @property
     def metric(self) -> str:
@@ -198,7 +202,7 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         if key not in self._reviews:
             sample = sample_of_rows(votes, key[0], self._pool, self._samples)
             chosen: dict[str, Any] = {"limit": limit, "sample": sample, "weights": self._weights}
-            self._reviews[key] = with_item_columns(review_queue(votes, key[0], **chosen), self._shown)
+            self._reviews[key] = self._with_shown(review_queue(votes, key[0], **chosen))
         return self._reviews[key]
 
     def next_votes(self, labeler: str | None = None, limit: int = 100) -> Table:
@@ -223,12 +227,17 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         >>> [(row["item"], row["reason"], round(row["score"], 2)) for row in found.next_votes(limit=3)]
         [(3, 'votes tied', 1.0), (2, 'one vote, excluded from the audit', 0.36), (0, 'decided by 1 vote', 0.32)]
         """
-        return with_item_columns(next_votes(require_items(self._item_votes), self._name(labeler), limit), self._shown)
+        return self._with_shown(next_votes(require_items(self._item_votes), self._name(labeler), limit))
 
     @property
     def slice_columns(self) -> tuple[str, ...]:
         """The names of the columns of slices, as passed to ``audit``."""
         return tuple(self._slice_columns)
+
+    @property
+    def annotator_columns(self) -> tuple[str, ...]:
+        """The columns of the annotators table by which annotators are sliced."""
+        return tuple(self._annotator_columns)
 
     def slices(self, column: str | None = None, labeler: str | None = None) -> Slices:
         """Return the kappa of each slice of the items, compared with the other slices.

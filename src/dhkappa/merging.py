@@ -16,14 +16,14 @@ from dhkappa.core.items import Counts, ItemVotes, count
 from dhkappa.errors import Problem, counted, invalid, one_labeler, shown
 from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.columns import DataKeywords, check_options_absent
+from dhkappa.inputs.conditions import Condition
 from dhkappa.inputs.dataset import Dataset
-from dhkappa.inputs.filters import Condition
 from dhkappa.inputs.problems import accept
 from dhkappa.inputs.reviews import Reviews, read_reviews, refuse_repeated
 from dhkappa.inputs.tally import Tally
 from dhkappa.inputs.updated_votes import annotator_name, check_annotators, is_listed, updated_votes
 from dhkappa.run_audit import audit_of
-from dhkappa.stats.next_votes import require_items
+from dhkappa.stats.annotator_votes import require_items
 from dhkappa.stats.sample import Pool
 from dhkappa.table import Display, Table, plain
 

@@ -18,9 +18,9 @@ from dhkappa.errors import DataError, OutOfMemoryError, counted, did_you_mean, i
 from dhkappa.inputs.arrays import count_labels
 from dhkappa.inputs.backends import frame_of
 from dhkappa.inputs.columns import RoleKeywords, check_keywords, check_options_absent, list_columns, suggested_columns
+from dhkappa.inputs.conditions import Condition
 from dhkappa.inputs.dataset import Dataset, OneCallDataset, UnlabeledDataset
 from dhkappa.inputs.files import is_url, open_source
-from dhkappa.inputs.filters import Condition
 from dhkappa.inputs.tables import Source
 from dhkappa.inputs.tally import Tally
 from dhkappa.stats.pool import pool_shares_of

@@ -11,6 +11,7 @@ from typing import Any
 from dhkappa.auditing import Audit, sample_of_rows
 from dhkappa.core import Label
 from dhkappa.core.added_votes import common_votes
+from dhkappa.core.annotator_groups import AnnotatorColumn
 from dhkappa.core.item_table import item_table_of_counts
 from dhkappa.core.items import Counts, ItemVotes, VoteSource
 from dhkappa.core.label_sets import SettledSets
@@ -22,12 +23,11 @@ from dhkappa.resources import Progress
 from dhkappa.stats.annotators import compare_with_annotators
 from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison, holm
-from dhkappa.stats.kappa import estimate_dh
+from dhkappa.stats.kappa import estimate_dh, fleiss_estimate, kappa_estimate
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.result import Comparison, Kappa
 from dhkappa.stats.sample import Pool, Rng, Sample, check_level, generator, own_pool, sample_of
-from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Table
 
@@ -73,6 +73,7 @@ def audit_of(
     progress: bool = False,
     problems: Sequence[Problem] = (),
     slices: Sequence[SliceColumn] = (),
+    annotator_columns: Sequence[AnnotatorColumn] = (),
     declared: bool = False,
     missing: frozenset[Label] = frozenset(),
     data: Any = None,
@@ -118,7 +119,7 @@ def audit_of(
     if again is not None and hasattr(data, "exclude_annotators"):
         known = _Without(again, data, tuple(names), rng if isinstance(rng, int) else None)
     columns = {column.name: column for column in slices}
-    sliced = {column.name: column for column in getattr(data, "annotator_columns", ())}
+    sliced = {column.name: column for column in annotator_columns}
     tally = counts, counts.categories if declared else None, missing
     return Audit(
         *results,

@@ -16,17 +16,17 @@ from dhkappa.core.labels import SourceNote
 from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler, shown
 from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.dates import Date, check_date, today
-from dhkappa.inputs.tally import Tally, damaged, pattern_rows, read_file
+from dhkappa.inputs.tally import MANY_ITEMS, Tally, damaged, pattern_rows, read_file
 from dhkappa.paths import natural_order, write_file
 from dhkappa.stats.annotator_baseline import annotator_baseline
 from dhkappa.stats.change import Changes, changes_between
 from dhkappa.stats.grades import GRADES
 from dhkappa.stats.history import Entry, History, history_notes
+from dhkappa.stats.kappa import fleiss_estimate, kappa_estimate
 from dhkappa.stats.notes import Note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, check_level, own_pool, sample_of
 from dhkappa.stats.verdict import judge
-from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights, agreement_weights
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ _VERSION = 1
 _KEYS = {"version", "dhkappa", "data", "verdicts", "weights", "pool"}
 _LEFT_OUT = re.compile(r": [0-9,]+ items? and [0-9,]+ votes? (?:was|were) left out.*$", re.DOTALL)
 _NAMED = 5  # audits whose filters a note names
-_MANY_ITEMS = 20  # of two tallies that are hardly equal by chance
 Counted: TypeAlias = tuple[Counts, Categories | None, frozenset[Label]]  # arguments of Tally.of
 Saved: TypeAlias = "str | os.PathLike[str] | SavedAudit | Tally"
 
@@ -331,7 +330,7 @@ def _filter_notes(named: Iterable[tuple[str, SavedAudit]]) -> Iterator[Note]:
 def _check_distinct(one: SavedAudit, other: SavedAudit, parameter: str) -> None:
     """Refuse the same file, or the same counts, twice: the samples must be independent."""
     same_file = bool(one.path and other.path) and os.path.realpath(one.path) == os.path.realpath(other.path)
-    if same_file or one.tally.same_content(other.tally) or _same_patterns(one, other):
+    if same_file or _same_patterns(one, other):
         unnamed = "this audit" if parameter == "baseline" else "a tally"
         first, second = (repr(each.path) if each.path else unnamed for each in (one, other))
         what = f"{first} is given twice." if same_file else f"{first} and {second} have the same content."
@@ -343,7 +342,7 @@ def _same_patterns(one: SavedAudit, other: SavedAudit) -> bool:
     """Tell whether two audits have the same votes with the same labels of the labelers that both have."""
     sizes = [(each.tally.n_items, each.tally.n_votes) for each in (one, other)]
     common = set(one.tally.labelers) & set(other.tally.labelers)
-    if not common or sizes[0] != sizes[1] or sizes[0][0] < _MANY_ITEMS:
+    if not common or sizes[0] != sizes[1] or sizes[0][0] < MANY_ITEMS:
         return False
     first, second = (_patterns(each.tally, common) for each in (one, other))
     return first == second

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dhkappa
-from dhkappa.inputs.filters import Condition
+from dhkappa.inputs.conditions import Condition
 from engines import ENGINES, NEAR, Engine, each, only
 from expect import expect_error
 from shapes import FORMATS, Shape, Votes, drawn_for, of_lists

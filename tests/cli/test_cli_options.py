@@ -8,8 +8,7 @@ import pytest
 
 import dhkappa
 from command import inside
-from dhkappa.cli.filters import several
-from dhkappa.cli.options import check_output, is_tally
+from dhkappa.cli.options import check_output, is_tally, several
 from dhkappa.errors import flag
 from expect import expect_error
 

@@ -39,7 +39,7 @@ def test_json_and_text(tmp_path: Path, capsys: Capsys) -> None:
     assert "Slices of language for llm, the lowest kappa first" in text
     assert "(missing)" in text
     more = len(given.slices("created:week", "llm").table) - 12
-    assert f"({more} more; --format json has all.)" in text
+    assert f"({more} more; the JSON output has all.)" in text
     assert "75 items have no value in language" in text
     markdown = inside(capsys, "audit", path, "--by", "language", "--format", "markdown").stdout
     assert "### Slices of language for llm" in markdown

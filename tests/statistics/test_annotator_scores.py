@@ -16,8 +16,7 @@ import dhkappa
 from dhkappa.core.items import ItemVotes
 from dhkappa.stats import annotator_scores as module
 from dhkappa.stats.annotator_result import AnnotatorScores
-from dhkappa.stats.annotator_scores import Funnel, Screen, annotator_scores
-from dhkappa.stats.annotator_tests import skewed_tails, typical
+from dhkappa.stats.annotator_scores import Funnel, Screen, annotator_scores, skewed_tails, typical
 from dhkappa.stats.annotator_votes import annotator_votes
 from dhkappa.stats.compare import false_discovery
 

@@ -32,7 +32,8 @@ ORDER = (
     {"cli"},
     {"__main__"},
 )
-LATER = {"inputs.tally": ("inputs.dataset",)}  # a Dataset makes a Tally, and Tally.update, inside it, a Dataset
+# A Dataset makes a Tally, and Tally.update, inside it, a Dataset. With agreement weights, kappa is estimated there.
+LATER = {"inputs.tally": ("inputs.dataset",), "stats.kappa": ("stats.weighted",)}
 MAX_LAYERS = 12
 MAX_LINES = 500
 

@@ -15,7 +15,7 @@ import dhkappa
 from dhkappa.cli import options, run
 from dhkappa.cli.annotators import annotators
 from dhkappa.cli.filters import left_out, say_left_out
-from dhkappa.cli.history import SAVING, check_saving, history, save_audit, say_pooled, with_baseline
+from dhkappa.cli.history import SAVING, check_saving, history, save_audit, with_baseline
 from dhkappa.cli.options import (
     EXIT,
     Commands,
@@ -38,7 +38,8 @@ from dhkappa.cli.output import (
 from dhkappa.cli.pool import pool
 from dhkappa.cli.review import review
 from dhkappa.cli.tally import tally
-from dhkappa.errors import DataError, Problem, flag, invalid, one_labeler, visible
+from dhkappa.errors import DataError, Problem, counted, flag, invalid, one_labeler, visible
+from dhkappa.paths import expand_patterns
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
@@ -118,7 +119,9 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
     files, source = given["files"], Input(given)
     check_output(output, [*files, given["items"], given["annotators_table"]], (".html", ".htm"))
     options.check_multilabel(given["multilabel"], category, output)
-    check_saving(given)
+    saves = any(given[name] is not None for name in ("save", "date", "baseline"))
+    if saves:
+        check_saving(given)
     if output is not None:
         from dhkappa.report.html import check_requirements
 
@@ -132,15 +135,25 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
         if isinstance(found, dhkappa.MultilabelAudit) and category is not None:
             found = found.audits[next((one for one in found.categories if str(one) == category), category)]
             title = f"{title}: is it {category!r}?"
-        found = with_baseline(found, given)
+        found = with_baseline(found, given) if saves else found
         labeled = isinstance(found, dhkappa.Audit)
         gate = _gate(found.kappas, given, found.problems) if labeled else None
         if labeled and output is not None:
             progress.describe("writing the report")
             found.to_html(output, title=title, command=command_line_typed(), gate=gate)
-    save_audit(found, given)
-    _show_audit(found, title, gate, given | left_out(source.data), output)
-    say_pooled(files, given["items"], source.data)
+    if saves:
+        save_audit(found, given)
+    _show_audit(found, title, gate, given | {"data": source.data}, output)
+    _say_pooled(files, given["items"], source.data)
+
+
+def _say_pooled(files: Sequence[str], items: str | None, data: Any) -> None:
+    """Say that several files are one data set, for those who expected a comparison of files; not votes and items."""
+    number, table = len(expand_patterns(files)), getattr(data, "table", None)
+    apart = items is None and table is not None and table.items is not None
+    if number > 1 and not apart:
+        what = f"{counted(number, 'file')} are pooled as one data set"
+        click.echo(f"{what}; to compare weeks, save each with dhkappa audit --save and run dhkappa history.", err=True)
 
 
 def _show_audit(found: Any, title: str, gate: Gate | None, given: Mapping[str, Any], output: str | None) -> None:
@@ -149,7 +162,7 @@ def _show_audit(found: Any, title: str, gate: Gate | None, given: Mapping[str, A
         _show_other(found, title, given, output)
         return
     if given["output_format"] == "json":
-        click.echo(json_text("audit", found.to_dict() | {"report": output, "filters": given["filters"]}, gate))
+        click.echo(json_text("audit", found.to_dict() | {"report": output, **left_out(given["data"])}, gate))
         return
     if given["output_format"] == "markdown":
         click.echo(found.to_markdown(title=title, gate=gate))
@@ -165,7 +178,6 @@ def _review_command(found: dhkappa.Audit, given: Mapping[str, Any]) -> str:
         return ""
     context, known = click.get_current_context(), {param.name for param in review.params}
     kept = {name: value if name in known else None for name, value in context.params.items()}
-    kept["by"] = None  # means something else there
     if len(found.labelers) > 1:
         best = found.ranking[0]
         quotes = best.replace('"', '""')
@@ -189,7 +201,7 @@ def _show_other(found: Any, title: str, given: Mapping[str, Any], output: str | 
         return
     _fail_unless_labeled(found, given, output)
     if given["output_format"] == "json":
-        click.echo(json_text("audit", found.to_dict() | {"filters": given["filters"]}))
+        click.echo(json_text("audit", found.to_dict() | {**left_out(given["data"])}))
     elif given["output_format"] == "markdown":
         click.echo(found.to_markdown(title=title))
     else:
@@ -208,7 +220,7 @@ def _show_multilabel(found: dhkappa.MultilabelAudit, title: str, given: Mapping[
     ]
     gate = _gate({row: kappa for own in rows.values() for row, kappa in own.items()}, given, problems)
     if given["output_format"] == "json":
-        click.echo(json_text("audit", found.to_dict() | {"report": None, "filters": given["filters"]}, gate))
+        click.echo(json_text("audit", found.to_dict() | {"report": None, **left_out(given["data"])}, gate))
     elif given["output_format"] == "markdown":
         click.echo(found.to_markdown(title=title, gate=gate))
     else:
@@ -236,7 +248,7 @@ def score(**given: Any) -> None:
     else:
         _terminal().scores(kappas, level, problems)
         _show_passed(gate)
-    say_pooled(given["files"], given["items"], source.data)
+    _say_pooled(given["files"], given["items"], source.data)
 
 
 def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
@@ -268,7 +280,7 @@ def compare(**given: Any) -> None:
     else:
         _terminal().comparison(found, problems)
         _show_passed(gate)
-    say_pooled(given["files"], given["items"], source.data)
+    _say_pooled(given["files"], given["items"], source.data)
 
 
 commands.add_command(review)

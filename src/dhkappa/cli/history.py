@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -10,10 +10,9 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
-from dhkappa.cli.filters import several
-from dhkappa.cli.options import Command, check_output, option
+from dhkappa.cli.options import Command, check_output, option, several
 from dhkappa.cli.output import command_line_typed, file_name, json_text, masked_argument
-from dhkappa.errors import counted, invalid, visible
+from dhkappa.errors import invalid, visible
 from dhkappa.inputs.dates import check_date
 from dhkappa.paths import expand_patterns
 from dhkappa.resources import Progress
@@ -60,15 +59,6 @@ def save_audit(found: Any, given: Mapping[str, Any]) -> None:
         names = [masked_argument(file_name(file)) for file in given["files"]]
         found.save(given["save"], date=given["date"], data=", ".join(names))
         click.echo(f"Saved: {visible(given['save'])}", err=True)
-
-
-def say_pooled(files: Sequence[str], items: str | None, data: Any) -> None:
-    """Say that several files are one data set, for those who expected a comparison of files; not votes and items."""
-    number, table = len(expand_patterns(files)), getattr(data, "table", None)
-    apart = items is None and table is not None and table.items is not None
-    if number > 1 and not apart:
-        what = f"{counted(number, 'file')} are pooled as one data set"
-        click.echo(f"{what}; to compare weeks, save each with dhkappa audit --save and run dhkappa history.", err=True)
 
 
 @click.command(cls=Command, epilog="Example: dhkappa history week*.json -o history.html")

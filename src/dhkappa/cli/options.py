@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 import dhkappa
 from dhkappa.cli import discard_output, fail
-from dhkappa.cli.filters import filtered, several
+from dhkappa.cli.filters import names_in_file
 from dhkappa.errors import DataError, Problem, flag, invalid, shown, visible
 from dhkappa.paths import expand_patterns, is_stream, natural_order, system_message
 from dhkappa.resources import MIB, need
@@ -238,7 +238,12 @@ class Input:
         return sum_of(tallies)
 
     def _dataset(self) -> dhkappa.Dataset:
-        return filtered(self._whole_dataset(), self.given)
+        data = self._whole_dataset()
+        if conditions := self.given.get("where"):
+            data = data.filter(*conditions)
+        excluded = self.given.get("exclude_annotator") or ()
+        names = [names_in_file(text[1:]) if text.startswith("@") else several([text]) for text in excluded]
+        return data.exclude_annotators(*chain(*names)) if any(names) else data
 
     def _whole_dataset(self) -> dhkappa.Dataset:
         from dhkappa.inputs.files import open_sources
@@ -458,3 +463,19 @@ def check_multilabel(multilabel: str | None, category: str | None, output: str |
         message = "A report is about one category."
         hint = "Choose one with $category, such as --multilabel ';' --category bug -o report.html."
         raise invalid("output", message, code="report-needs-category", hint=hint)
+
+
+def several(given: Iterable[str]) -> list[str]:
+    """Split option values at commas; quotes protect a name that contains a comma, and a name may be a blank."""
+    found: list[str] = []
+    for text in filter(None, given):
+        if '"' not in text:
+            found += [name if name.isspace() else name.lstrip(" ") for name in text.split(",")]
+            continue
+        import csv  # takes time
+
+        try:
+            found += next(csv.reader([text], strict=True, skipinitialspace=True))
+        except csv.Error:  # a name that contains quotes
+            found.append(text)
+    return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from dhkappa.core import Categories, Label
-from dhkappa.core.labels import RULE, NotALabelError, natural_key, to_label
+from dhkappa.core.labels import RULE, NotALabelError, natural_key, plain_unicode, to_label
 from dhkappa.errors import DataError, did_you_mean, invalid, shown
 
 RULES = ("case", "spaces", "unicode", "numbers")
@@ -21,15 +20,6 @@ _EXAMPLES = 3
 _NUMBER = re.compile(r"[+-]?([0-9]{1,300}([.][0-9]{0,300})?|[.][0-9]{1,300})")
 _NEAR = 5  # labels that an error lists
 _COMPARED = 5_000  # labels that it chooses from
-
-
-def plain_unicode(text: str) -> str:
-    """Return text in Unicode's form NFKC, without invisible characters (category Cf), and with one kind of dash."""
-    if text.isascii():
-        return text
-    visible = (sign for sign in text if unicodedata.category(sign) != "Cf")
-    plain = unicodedata.normalize("NFKC", "".join(visible))
-    return "".join("-" if sign == "\N{MINUS SIGN}" or unicodedata.category(sign) == "Pd" else sign for sign in plain)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ None, NaN, the NA and NaT of other libraries, and empty text are missing. The te
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import replace
 from enum import Enum
@@ -307,3 +308,12 @@ def not_a_label_set(cell: str, why: str) -> DataError:
     """Return the error for a cell that is not a set of labels."""
     message = f"A cell is not a set of labels: {cell} ({why})."
     return DataError(message, code="not-a-label-set", parameter="multilabel", hint=_SET_RULE)
+
+
+def plain_unicode(text: str) -> str:
+    """Return text in Unicode's form NFKC, without invisible characters (category Cf), and with one kind of dash."""
+    if text.isascii():
+        return text
+    visible = (sign for sign in text if unicodedata.category(sign) != "Cf")
+    plain = unicodedata.normalize("NFKC", "".join(visible))
+    return "".join("-" if sign == "\N{MINUS SIGN}" or unicodedata.category(sign) == "Pd" else sign for sign in plain)

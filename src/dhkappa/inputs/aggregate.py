@@ -24,7 +24,7 @@ from dhkappa.inputs.backends import Ask, Coding, Query, balanced, kind_in
 from dhkappa.inputs.count_columns import whole_counts
 from dhkappa.inputs.joins import check_unlisted
 from dhkappa.inputs.label_values import labels_in
-from dhkappa.inputs.shown_columns import names_of_kept, row_names
+from dhkappa.inputs.row_names import names_of_kept, row_names
 from dhkappa.inputs.tables import LongTable, VoteTable, pick_items
 from dhkappa.resources import need
 
@@ -337,11 +337,11 @@ def _item_columns(table: VoteTable, codings: _Codings, rows: _Rows) -> dict[str,
     roles = table.roles
     labels = {role: codings[role].labels(rows[role]) for role in table.label_roles}
     suggested = {labeler: labels[f"suggested_{place}"] for place, labeler in enumerate(roles.suggested)}
-    strata = table.slicing.labels(rows) if roles.slices else labels.get("strata")
+    strata = labels.get("strata") if table.slicing is None else table.slicing.labels(rows)
     items = rows.get("items") or [1] * len(next(iter(rows.values()), []))
     unlisted = "Items that the items table lacks have none: add them, or leave out $unlisted."
     hint = unlisted if roles.unlisted == "unlabeled" else ""
-    where = table.votes if table.items is None else table.items
+    where = table.item_frame
     weight = None
     if roles.sample_weight is not None:
         weight = _weights(rows["sample_weight"], items, where.said(roles.sample_weight), hint)
@@ -450,7 +450,8 @@ def _fetch_long(table: VoteTable) -> ItemVotes:
     length = np.bincount(item[each], minlength=len(names)).astype(np.int64)
     suggested = own["suggested"] and {who: by_item(given) for who, given in own["suggested"].items()}
     weight, strata, clusters = (by_item(own[name]) for name in ("sample_weight", "strata", "clusters"))
-    strata = [table.slicing.missing if label is None else label for label in strata] if table.roles.slices else strata
+    if table.slicing is not None:
+        strata = [table.slicing.missing if label is None else label for label in strata]
     design = {"sample_weight": weight, "strata": strata, "clusters": clusters}
     columns = read_columns(suggested, length.shape, table.missing, **design)
     read = ItemVotes(encoded, columns, table.declared, length, names=names)

@@ -24,7 +24,7 @@ _NAMES = re.compile("suggest|predict|model|llm|gpt|label|class|rule|machine|auto
 
 def unlabeled(table: VoteTable) -> DataError:
     """Return the error for a table without columns of suggested labels."""
-    frame = table.votes if table.items is None else table.items
+    frame = table.item_frame
     known = list_columns(frame.names, explain=True)
     message = f"No column of {frame.name} is called 'suggested' or 'suggested_...'. {known}"
     found = label_columns(table, frame)

@@ -93,6 +93,12 @@ class ColumnRoles:
         others |= {f"slices_{place}": column for place, column in enumerate(self.slices)}
         return found | {role: column for role, column in others.items() if column is not None}
 
+    @property
+    def used(self) -> set[str | None]:
+        """The columns with a role."""
+        found: set[str | None] = {*self.annotators, *self.counts, *self.item_columns().values()}
+        return found | {self.item, self.label, self.annotator, self.count}
+
 
 def check_keywords(keywords: Mapping[str, Any], allowed: type = RoleKeywords) -> None:
     """Refuse keyword arguments that are not ``allowed``, and invalid choices."""

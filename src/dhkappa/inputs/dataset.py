@@ -27,6 +27,7 @@ from dhkappa.inputs.columns import (
     check_keywords,
     check_options_absent,
     copied,
+    find_shown,
     list_columns,
     passed_options,
 )
@@ -147,17 +148,19 @@ class Dataset(Filterable, Sliceable):
         self._declared = declared_categories(categories, self.missing)
         self._show: Any = roles.pop("show", None)
         self._show = list(self._show) if isinstance(self._show, Iterator) else self._show
-        self._take_slices(roles, _opened)
+        if not roles.keys().isdisjoint(("slices", "annotators_table")):
+            self._take_slices(roles, _opened)
         own: dict[str, Any] = {name: roles.pop(name) for name in RULE_OPTIONS if name in roles}
         self._rule_options = own
-        self._rules = label_rules(own.get("normalize", ()), own.get("map"))
+        self._rules = label_rules(own.get("normalize", ()), own.get("map")) if {*own} - {"multilabel"} else None
         self._absent: Container[Label] = self.missing
         self._relabeling: Relabeling | None = None
         self._names: dict[Any, Any] = {}
         if self._rules is not None:
             self._rules.check_declared(self._declared)
             self._absent = self._rules.absent(self.missing)
-        self.multilabel = label_sets(own.get("multilabel"), self._rules, self._declared, self.missing)
+        cells = own.get("multilabel")
+        self.multilabel = None if cells is None else label_sets(cells, self._rules, self._declared, self.missing)
         if self.multilabel is not None:  # cells are counted as they are
             self._absent, self.missing, self._declared = self.multilabel.absent(), frozenset(), None
             self._rules = None if self._rules is None else self._rules.for_names()
@@ -177,7 +180,8 @@ class Dataset(Filterable, Sliceable):
     @property
     def table(self) -> VoteTable | None:
         """The table that was passed, or that a path leads to, with its column roles; None for arrays."""
-        return self._whole if self._filtering is None else self._filtering.table
+        filtering = self._filtering if self._steps else None
+        return self._whole if filtering is None else filtering.table
 
     @cached_property
     def _whole(self) -> VoteTable | None:
@@ -189,9 +193,8 @@ class Dataset(Filterable, Sliceable):
 
             table = open_votes(self._data, roles, labeled=self._labeled, **self._columns)
         if table is not None:
-            from dhkappa.inputs.shown_columns import choose_columns
-
-            shown = choose_columns(table, self._show)
+            frames = [(frame.name, frame.names) for frame in (table.items, table.votes) if frame is not None]
+            shown = find_shown(frames, table.roles.used, self._show)
             if self._slices is not None and self._annotators_table is None:
                 import_module("dhkappa.inputs.slices").check_slices(self._slices, table)
             return replace(table, declared=declared, missing=self._absent, rules=self._rules, shown=shown)
@@ -320,7 +323,8 @@ class Dataset(Filterable, Sliceable):
     @property
     def _notes(self) -> tuple[str, ...]:
         """Sentences about where the votes came from, and how their labels were changed."""
-        source = (*(one.note for one in self.left_out), *(() if self.table is None else self.table.notes))
+        filtered = [one.note for one in self.left_out] if self._steps else ()
+        source = (*filtered, *(() if self.table is None else self.table.notes))
         if self._rules is None:
             return source
         changed = () if self._relabeling is None else self._relabeling.notes
@@ -336,7 +340,7 @@ class Dataset(Filterable, Sliceable):
         from dhkappa.inputs.aggregate import fetch_rows, group
 
         with table.votes.asking():
-            _ = self.left_out  # refuses a filter that leaves nothing
+            _ = self._steps and self.left_out  # refuses a filter that leaves nothing
             columns_merged = table.roles.label is None and are_merged(table.annotator_names)
             grouped = None if columns_merged else group(table)
             if grouped is None:
@@ -368,11 +372,13 @@ class Dataset(Filterable, Sliceable):
         return self._with_shown(grouped.item_votes())
 
     def _with_shown(self, read: ItemVotes | None) -> ItemVotes | None:
-        """Add the columns of items to show."""
+        """Add the columns of items to show, and the note on items that are named by row."""
+        assert self.table is not None
+        if read is None or not (self.table.shown or self.table.roles.item is None):
+            return read
         from dhkappa.inputs.shown_columns import shown_columns
 
-        assert self.table is not None
-        return read and replace(read, shown=shown_columns(self.table, read, named=self._show is not None))
+        return replace(read, shown=shown_columns(self.table, read, named=self._show is not None))
 
     def item_votes(self) -> ItemVotes | None:
         """Return every vote with its item and annotator, as far as these are known; None if items have no names."""
@@ -430,7 +436,8 @@ class Dataset(Filterable, Sliceable):
     @property
     def named_roles(self) -> set[str]:
         """The parameters with which the user named columns, or passed arrays."""
-        given = {**self._columns, **self._roles, "show": self._show, **self._slice_options}
+        given = {**self._columns, **self._roles, "show": self._show}
+        given |= {"slices": self._slices, "annotators_table": self._annotators_table}
         return {name for name, value in given.items() if value is not None}
 
     @property
@@ -489,7 +496,8 @@ def _items_table(items: Any) -> Any:
     if not isinstance(items, Dataset):
         return _opened(items)
     options = {**items._columns, "categories": items._declared, "missing": items.missing, **items._roles}
-    options |= {**items._rule_options, "show": items._show, "filter": items._steps or None, **items._slice_options}
+    options |= {**items._rule_options, "show": items._show, "filter": items._steps or None}
+    options |= {"slices": items._slices, "annotators_table": items._annotators_table}
     if extra := passed_options(options):
         message = f"items is a Dataset with {', '.join(extra)}, which a table of items cannot have."
         hint = "Pass these options next to $items."

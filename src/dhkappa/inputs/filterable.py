@@ -12,7 +12,7 @@ from dhkappa.errors import invalid
 if TYPE_CHECKING:  # imported when needed
     from dhkappa.core import Label
     from dhkappa.core.items import ItemVotes
-    from dhkappa.inputs.filtering import FilteredTable, LeftOut, Step
+    from dhkappa.inputs.filters import FilteredTable, LeftOut, Step
     from dhkappa.inputs.tables import VoteTable
 
 _KEPT = ("_whole",)  # results that do not depend on filters
@@ -56,7 +56,7 @@ class Filterable:
         >>> print(data.filter("id >= 2").left_out[0].note)
         Filter id>=2: 1 item and 2 votes were left out.
         """
-        from dhkappa.inputs.filters import conditions_of
+        from dhkappa.inputs.conditions import conditions_of
 
         return self._with_steps(*conditions_of(conditions, equal))
 
@@ -76,7 +76,7 @@ class Filterable:
         >>> dhkappa.Dataset(votes, ["cat", "dog"]).exclude_annotators(2)
         Dataset(2 items, 4 votes, 2 categories, labelers 'labeler')
         """
-        from dhkappa.inputs.filtering import Exclusion
+        from dhkappa.inputs.filters import Exclusion
 
         if len(names) == 1 and isinstance(names[0], (list, tuple, set, frozenset)):
             names = tuple(names[0])
@@ -122,7 +122,7 @@ class Filterable:
         if not self._steps or self._whole is None:
             return None
         from dhkappa.core.label_rules import Absent
-        from dhkappa.inputs.filtering import filter_table
+        from dhkappa.inputs.filters import filter_table
 
         # Only labels that are left are looked for in the labels that mean missing, about which there is a note.
         absent = self._absent.fresh() if isinstance(self._absent, Absent) else self._absent
@@ -131,8 +131,8 @@ class Filterable:
 
     def _without_columns(self, read: ItemVotes, names: Any) -> ItemVotes:
         """Return the votes of arrays without the annotators that were left out; refuse conditions on columns."""
-        from dhkappa.inputs.filtering import exclude_columns
-        from dhkappa.inputs.filters import Condition
+        from dhkappa.inputs.conditions import Condition
+        from dhkappa.inputs.filters import exclude_columns
 
         if any(isinstance(step, Condition) for step in self._steps):
             message = "Votes that are passed as arrays have no columns to filter by."

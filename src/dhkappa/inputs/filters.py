@@ -1,436 +1,417 @@
-"""Conditions on a column, such as ``confidence >= 0.5``: read from text, and compared by the engine.
-
-A condition is compared by the type of the column. Numbers and dates in columns of text, as in CSV files, are compared
-as numbers and dates; the engine does so by expressions that never cast a text which is not a number.
-"""
+"""Filters of a table: leave out rows, items and annotators in the engine, and count what was left out."""
 
 from __future__ import annotations
 
-import csv
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from decimal import Decimal
-from functools import partial, reduce
-from operator import eq, ge, gt, le, lt, or_
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from dhkappa.core import Label
-from dhkappa.core.dates import DAY, ISO, UTC_ZONE, date_pattern
-from dhkappa.errors import DataError, comma_separated, is_real, shown
-from dhkappa.inputs.backends import kind_of
+from dhkappa.core.grouping import Encoded
+from dhkappa.core.items import ItemVotes
+from dhkappa.core.labels import SourceNote
+from dhkappa.errors import DataError, counted, did_you_mean, nearest, shown
+from dhkappa.inputs.backends import Coding, Frame, Query, as_number, is_empty, kind_in
+from dhkappa.inputs.columns import list_columns
+from dhkappa.inputs.conditions import ColumnTest, Condition, number_in, same_name
+from dhkappa.inputs.label_values import labels_in
+from dhkappa.inputs.tables import EXAMPLES, VoteTable, pick_items
 
-OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
-_FORM = re.compile(r'^\s*(?:"((?:[^"]|"")+)"|([^=!<>]+?))\s*(==|!=|<=|>=|=|<|>)(.*)$', re.DOTALL)
-_NUMBER = "^-?[0-9]*[.]?[0-9]+(?:[eE][+-]?[0-9]{1,2})?$"
-_SPACED_ZONE = re.compile(" (?=Z$|[+-][0-9:]+$)")
-_NANOSECONDS = re.compile("[.,][0-9]{6}[0-9]*[1-9]")
-_COMPARE: dict[str, Callable[[Any, Any], Any]] = {"=": eq, "<": lt, "<=": le, ">": gt, ">=": ge}
-_TRUTH = {"true": True, "false": False, "1": True, "0": False}
-_EXACT = 2**53  # integers up to here are floats
-_SHORT = "^-?0*[0-9]{1,18}$"  # integers below the limit
-_LIMIT = 10**18
-
-Expression = Callable[[str], nw.Expr]  # of the name of a column
+_VALUE = "value"
+_LOCAL_DATE = re.compile(r"\s*\d{1,4}[./]\d{1,2}[./]\d{1,4}\b")
+_DECIMAL_COMMA = re.compile(r"\s*-?\d+,\d+\s*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
-    """A condition on a column.
+class Exclusion:
+    """Annotators whose votes are left out."""
 
-    Attributes
-    ----------
-    column : the name of the column
-    operator : one of ``=``, ``!=``, ``<``, ``<=``, ``>`` and ``>=``
-    values : the values to compare with; several only for ``=`` (any of them) and ``!=`` (none). None is missing
-    """
-
-    column: str
-    operator: str
-    values: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, column: Any, operator: Any, values: Any) -> Condition:
-        """Check the parts of a condition; ``values`` is a value, or a list of values."""
-        if not isinstance(column, str) or not column:
-            raise _invalid(f"A filter names a column, got {shown([column])}.")
-        operator = "=" if operator == "==" else operator
-        if operator not in OPERATORS:
-            raise _invalid(f"{shown([operator])} is not an operator. Operators: {', '.join(OPERATORS)}.")
-        several = isinstance(values, (list, tuple, set, frozenset, np.ndarray))
-        given = tuple(_plain(value, column) for value in (values if several else [values]))
-        if isinstance(values, (set, frozenset)):
-            given = tuple(sorted(given, key=lambda value: (type(value).__name__, str(value))))
-        if not given:
-            raise _invalid(f"The filter on column {column!r} has no value.")
-        if operator not in ("=", "!=") and (len(given) > 1 or given[0] is None or isinstance(given[0], bool)):
-            what = "one value" if len(given) > 1 else "a number or a date"
-            raise _invalid(f"The filter on column {column!r} needs {what} after {operator}, got {shown(given)}.")
-        return cls(column, operator, given)
-
-    @classmethod
-    def parse(cls, text: str) -> Condition:
-        """Read a condition such as ``language=en,de`` or ``confidence >= 0.5``; quotes protect names and values."""
-        found = _FORM.match(text)
-        if found is None:
-            message = f"{shown([text])} is not a condition: expected a column, an operator and a value."
-            raise _invalid(message)
-        name, plain, operator, rest = found.groups()
-        column = plain if name is None else name.replace('""', '"')
-        try:
-            values = next(csv.reader([rest.strip()], strict=True, skipinitialspace=True), [])
-        except csv.Error:  # a value that contains quotes
-            values = [rest.strip()]
-        return cls.of(column, operator, [value.strip() for value in values] or [""])
+    annotators: tuple[Any, ...]
 
     @property
     def text(self) -> str:
-        """The condition as it is written on the command line."""
-        column = comma_separated([self.column])
-        if not column.startswith('"') and ({*column} & {*"=!<>"} or column != column.strip()):
-            column = '"{}"'.format(column.replace('"', '""'))
-        values = ["" if value is None else value for value in self.values]
-        return f"{column}{self.operator}{comma_separated(values)}"
+        """What is left out, for a message."""
+        return (
+            f"annotators {shown(self.annotators, 10)}" if self.annotators[1:] else f"annotator {shown(self.annotators)}"
+        )
+
+
+Step = Condition | Exclusion
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a filter has left out.
+
+    Attributes
+    ----------
+    step : the condition, or the annotators that were left out
+    n_items, n_votes : number of items and votes that were left out
+    n_missing : number of rows that were left out because the column has no value
+    absent : values of a condition with ``=`` or ``!=`` that no row has
+    """
+
+    step: Step
+    n_items: int
+    n_votes: int
+    n_missing: int = 0
+    absent: tuple[Any, ...] = ()
 
     @property
-    def keeps_missing(self) -> bool:
-        """Whether rows with a missing value are kept."""
-        return self.operator == "=" and None in self.values
+    def note(self) -> SourceNote:
+        """A sentence about it."""
+        number = f"{counted(self.n_items, 'item')} and {counted(self.n_votes, 'vote')}"
+        one = (self.n_items, self.n_votes) in ((1, 0), (0, 1))
+        named = "Without " if isinstance(self.step, Exclusion) else "Filter "
+        message = f"{named}{self.step.text}: {number} {'was' if one else 'were'} left out"
+        if self.n_missing:
+            rows = counted(self.n_missing, "row")
+            message += f", {rows} of the table because column {self.step.column!r} has no value"  # type: ignore[union-attr]
+        if self.absent:
+            message += f". No row has {shown(self.absent)}"
+        return SourceNote("filtered", f"{message}.")
 
-    def compared(self, dtype: Any, where: str) -> Comparison:
-        """Return how the engine compares a column of this type; ``where`` is what messages call the column."""
-        values = [value for value in self.values if value is not None]
-        if not values:  # only missing values were named
-            return Comparison(self, dtype == nw.String, lambda _: nw.lit(self.operator == "!="))
-        make = _comparison(dtype)
-        if make is None:
-            message = f"Column {where} holds values of type {dtype}, by which rows cannot be filtered."
-            raise _invalid(message, code="wrong-type", hint="Write them as text.")
-        operator = "=" if self.operator == "!=" else self.operator
-        parts = [make(self.column, operator, value) for value in values]
-        keep = partial(_any_of, tuple(part for part, _ in parts), self.operator == "!=")
-        readable = [one for _, one in parts if one is not None and self.operator not in ("=", "!=")]
-        return Comparison(self, dtype == nw.String, keep, *readable[:1])
-
-
-@dataclass(frozen=True, slots=True)
-class Readable:
-    """What a text must be to be compared."""
-
-    test: Expression
-    kind: str  # in messages
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        annotators = list(map(str, self.step.annotators)) if isinstance(self.step, Exclusion) else None
+        where = None if isinstance(self.step, Exclusion) else self.step.text
+        numbers = {"n_items": self.n_items, "n_votes": self.n_votes, "n_missing": self.n_missing}
+        return {"where": where, "annotators": annotators, **numbers, "absent": list(map(str, self.absent))}
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """How the engine compares a column with the values of a condition."""
-
-    condition: Condition
-    is_text: bool  # empty text is missing, too
-    keep: Expression  # of values that are not missing
-    readable: Readable | None = None  # if a text must be a number or a date
-
-    def missing(self, role: str) -> nw.Expr:
-        """Return whether a value is missing."""
-        absent = nw.col(role).is_null()
-        return absent | (nw.col(role) == "") if self.is_text else absent
-
-    def kept(self, role: str) -> nw.Expr:
-        """Return whether a row is kept."""
-        yes, no = nw.lit(1), nw.lit(0)
-        held = nw.when(self.keep(role)).then(yes).otherwise(no)
-        return nw.when(self.missing(role)).then(yes if self.condition.keeps_missing else no).otherwise(held) == yes
-
-    def unreadable(self, role: str) -> nw.Expr | None:
-        """Return whether a value is a text that cannot be compared; None if all can."""
-        if self.readable is None:
-            return None
-        good = nw.when(self.readable.test(role)).then(nw.lit(1)).otherwise(nw.lit(0))
-        return nw.when(self.missing(role)).then(nw.lit(1)).otherwise(good) == 0
+class _Size:
+    items: int
+    votes: int
 
 
-def conditions_of(conditions: Iterable[Any], equal: Mapping[str, Any]) -> tuple[Condition, ...]:
-    """Read the arguments of ``Dataset.filter``: texts, triples, and columns with their values."""
-    found = []
-    for one in conditions:
-        if isinstance(one, str):
-            found.append(Condition.parse(one))
-        elif isinstance(one, tuple) and len(one) == 3:
-            found.append(Condition.of(*one))
+@dataclass(frozen=True, slots=True)
+class FilteredTable:
+    """A table of votes after each filter."""
+
+    steps: tuple[Step, ...]
+    tables: tuple[VoteTable, ...]  # before the first, and after each
+
+    @property
+    def table(self) -> VoteTable:
+        """The table after all filters."""
+        return self.tables[-1]
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Count what each filter has left out; refuse texts that cannot be compared, and a filter that leaves none."""
+        found: list[LeftOut] = []
+        before = _size_of(self.tables[0])
+        for step, table, rest in zip(self.steps, self.tables, self.tables[1:], strict=False):
+            missing = 0 if isinstance(step, Exclusion) else sum(_check_values(table, step))
+            after = _size_of(rest)
+            if (before.items and not after.items) or (before.votes and not after.votes):
+                raise _nothing_left(table, step, earlier=bool(found))
+            absent = () if isinstance(step, Exclusion) else _absent_values(table, step)
+            found.append(LeftOut(step, before.items - after.items, before.votes - after.votes, missing, absent))
+            before = after
+        return tuple(found)
+
+
+def filter_table(table: VoteTable, steps: Sequence[Step]) -> FilteredTable:
+    """Leave out rows, items and annotators, in this order."""
+    tables = [table]
+    applied: list[Condition] = []
+    for step in steps:
+        if isinstance(step, Exclusion):
+            tables.append(_without(tables[-1], step, table))
         else:
-            message = f"{shown([one])} is not a condition."
-            raise _invalid(message)
-    found += [Condition.of(column, "=", value) for column, value in equal.items()]
-    if not found:
-        raise _invalid("filter needs a condition.")
-    return tuple(found)
+            tables.append(_where(tables[-1], step, applied))
+            applied.append(step)
+    return FilteredTable(tuple(steps), tuple(tables))
 
 
-def _invalid(message: str, code: str = "invalid-filter", hint: str = "") -> DataError:
-    hint = hint or "Write a condition like 'language=en,de' or 'confidence >= 0.5'."
-    return DataError(message, code=code, parameter="where", hint=hint)
+def _places(table: VoteTable, column: str) -> tuple[str, list[Frame]]:
+    """Return the column that a condition names, and the tables to which the condition is applied."""
+    votes, items = table.votes, table.items
+    frames = [votes] if items is None else [items, votes]
+    if table.roles.item is not None and column == table.roles.item:
+        return column, frames
+    holding = [frame for frame in frames if column in frame.names]
+    if not holding:
+        prefix, _, name = column.partition(".")
+        holding = [frame for frame, own in ((votes, "votes"), (items, "items")) if frame is not None and own == prefix]
+        holding = [frame for frame in holding if name in frame.names]
+        column = name if holding else column
+    if not holding:
+        names = list(dict.fromkeys(name for frame in frames for name in frame.names))
+        where = " and ".join(frame.name for frame in reversed(frames))
+        near = nearest(column, names)
+        message = f"Column {shown([column])} not found in {where}. {list_columns(names)}"
+        hint = "" if near is None else f"Did you mean {near!r}?"
+        raise DataError(message, code="column-not-found", parameter="where", hint=hint)
+    if len(holding) == 2 and not _equal_in_both(table, column):
+        message = f"Column {column!r} is in both tables, and the values of an item differ."
+        hint = f"Choose a table: write 'votes.{column}' or 'items.{column}'."
+        raise DataError(message, code="ambiguous-columns", parameter="where", hint=hint)
+    return column, holding[:1]
 
 
-def _plain(value: Any, column: str) -> Any:
-    """Return a value as a plain Python value; None if it is missing."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if hasattr(value, "to_pydatetime"):
-        value = value.to_pydatetime()
-    if value is None or type(value).__name__ in ("NAType", "NaTType") or (is_real(value) and math.isnan(value)):
-        return None
-    if isinstance(value, str):
-        return str(value) or None
-    if isinstance(value, Decimal):
-        value = int(value) if value == value.to_integral_value() else float(value)
-    if not isinstance(value, (bool, int, float, date)) or (isinstance(value, float) and math.isinf(value)):
-        raise _invalid(f"A filter on column {column!r} cannot compare with {shown([value])}.")
-    return value
+def _is_of_items(table: VoteTable, condition: Condition) -> bool:
+    """Tell whether a condition is about a column of the items table."""
+    _, frames = _places(table, condition.column)
+    return len(frames) == 1 and frames[0] is table.items
 
 
-def _any_of(parts: tuple[Expression, ...], negated: bool, role: str) -> nw.Expr:
-    """Return whether one of some conditions holds, or none."""
-    either = reduce(or_, (part(role) for part in parts))
-    return ~either if negated else either
+def _equal_in_both(table: VoteTable, column: str) -> bool:
+    """Tell whether all votes on an item have the value of the item in a column."""
+    assert table.items is not None
+    assert table.roles.item is not None
+    pairs: list[Query] = []
+    for frame in (table.votes, table.items):
+        picked, _ = frame.pick({"item": table.roles.item, _VALUE: column})
+        if table.item_type is not None:
+            picked = picked.with_columns(nw.col("item").cast(table.item_type))
+        pairs.append(picked)
+    if pairs[0].collect_schema()[_VALUE] != pairs[1].collect_schema()[_VALUE]:
+        return False
+    text = kind_in(pairs[0], _VALUE) == "text"
+    for place, pair in enumerate(pairs):
+        flagged = pair.with_columns(absent=as_number(is_empty(_VALUE, text)))
+        pairs[place] = flagged.unique() if place == 0 else flagged.rename({_VALUE: "other", "absent": "lacks"})
+    joined = pairs[0].join(pairs[1], on="item", how="inner")
+    same = as_number(nw.col(_VALUE) == nw.col("other"))
+    neither = nw.col("absent") * nw.col("lacks")
+    return table.count_rows(joined.filter(same + neither == 0)) == 0
 
 
-_Made = tuple[Expression, Readable | None]
+def _compared(frame: Frame, condition: Condition, column: str) -> tuple[ColumnTest, Query]:
+    """Return how a condition is compared, and the column."""
+    picked, _ = frame.comparable(column).pick({_VALUE: column})
+    named = replace(condition, column=column)
+    return replace(named.compared(picked.collect_schema()[_VALUE], frame.said(column)), condition=condition), picked
 
 
-def _comparison(dtype: Any) -> Callable[[str, str, Any], _Made] | None:
-    """Return the function that makes expressions for a type of column; None if the type cannot be compared."""
-    kind = kind_of(dtype)
-    if dtype == nw.Decimal:
-        kind = "float"
-    if isinstance(dtype, nw.Datetime):
-        return partial(_with_time, dtype.time_zone)
-    if dtype == nw.Date:
-        return _with_date
-    made: dict[str, Callable[[str, str, Any], _Made]] = {
-        "text": _with_text,
-        "boolean": _with_boolean,
-        "float": _with_float,
-        "integer": partial(_with_integer, dtype == nw.UInt64),
-    }
-    return made.get(kind)
+def _where(table: VoteTable, condition: Condition, earlier: Sequence[Condition]) -> VoteTable:
+    """Leave out rows by a condition; rows of items with all their votes. ``earlier`` are those applied before."""
+    column, frames = _places(table, condition.column)
+    filtered = _numbered(table)
+    for frame in frames:
+        compared, _ = _compared(frame, condition, column)
+        if frame is table.votes:
+            filtered = replace(filtered, votes=filtered.votes.keep_rows(column, compared.kept))
+            continue
+        items = frame.keep_rows(column, compared.kept)
+        if len(frames) == 1:
+            only_listed = table.roles.unlisted == "unlabeled" and any(
+                not one.keeps_missing and _is_of_items(table, one) for one in (*earlier, condition)
+            )
+            others = items if only_listed else frame.rejected_rows(column, compared.kept)
+            filtered = replace(filtered, votes=_votes_on(table, others, only_listed))
+        filtered = replace(filtered, items=items)
+    return filtered
 
 
-def _never(_: str) -> nw.Expr:
-    return nw.lit(False)
+def _numbered(table: VoteTable) -> VoteTable:
+    """Add row numbers to a file whose items have no names, so that they are named by their place in it."""
+    nameless = table.roles.item is None and table.source.ordered and not table.votes.has_row_order
+    return replace(table, votes=table.votes.numbered() if nameless else table.votes)
 
 
-def _compare(operator: str, value: Any, cast: Any, role: str) -> nw.Expr:
-    column = nw.col(role) if cast is None else nw.col(role).cast(cast)
-    found: nw.Expr = _COMPARE[operator](column, nw.lit(value))
+def _votes_on(table: VoteTable, items: Frame, only: bool) -> Frame:
+    """Return the votes on some items ``only``, or those on all others; votes on unlisted items have no value."""
+    item, item_type = table.roles.item, table.item_type
+    assert item is not None
+
+    def join(query: Query, role: str) -> Query:
+        names = items.pick({"item": item})[0].rename({"item": role}).filter(~nw.col(role).is_null())
+        if item_type is not None:
+            query, names = (one.with_columns(nw.col(role).cast(item_type)) for one in (query, names))
+        return query.join(names, on=role, how="semi" if only else "anti")
+
+    return table.votes.join_rows(item, join)
+
+
+def _without(table: VoteTable, step: Exclusion, whole: VoteTable) -> VoteTable:
+    """Leave out annotators; ``whole`` is the table before filters, which may have left out all votes of one."""
+    roles = table.roles
+    if roles.annotator is None and not roles.annotators:
+        raise unknown_annotators()
+    if roles.annotators:
+        gone = _chosen(step, roles.annotators, table.annotator_names)
+        left = tuple(name for name in roles.annotators if name not in gone)
+        if not left:
+            raise _nobody_left(step)
+        votes = replace(table.votes, hidden=table.votes.hidden | gone)
+        return replace(table, votes=votes, roles=replace(roles, annotators=left))
+    assert roles.annotator is not None
+    query = whole.votes.pick({"annotator": roles.annotator})[0].select("annotator").unique()
+    known = [name for name in table.ask(query)["annotator"] if name is not None and name != ""]
+    names = sorted(_chosen(step, known, table.annotator_names), key=str)
+
+    def kept(role: str) -> nw.Expr:
+        named = as_number(nw.col(role).is_in(names))
+        return nw.when(nw.col(role).is_null()).then(nw.lit(0)).otherwise(named) == 0
+
+    return replace(table, votes=table.votes.keep_rows(roles.annotator, kept))
+
+
+def _chosen(step: Exclusion, known: Iterable[Any], names: Any = None) -> frozenset[Any]:
+    """Return the annotators that were named, in all spellings that are one annotator; refuse names that nobody has."""
+    listed = list(known)
+    renamed = {name: (names or {}).get(name, name) for name in listed}
+    found = set()
+    for given in step.annotators:
+        own = {new for name, new in renamed.items() if same_name(given, name) or same_name(given, new)}
+        if not own:
+            texts = sorted(map(str, {*renamed.values()}))
+            message = f"No annotator is called {shown([given])}. Annotators: {shown(texts, 10)}."
+            hint = did_you_mean(str(given), texts).strip()
+            raise DataError(message, code="annotator-not-found", parameter="exclude_annotator", hint=hint)
+        found |= own
+    return frozenset(name for name in listed if renamed[name] in found)
+
+
+def unknown_annotators() -> DataError:
+    """Return the error for data without annotators."""
+    message = "The annotators are unknown, so none can be left out."
+    hint = "Pass one column per annotator, the column with the annotator of each vote, or an array of votes."
+    return DataError(message, code="annotators-unknown", parameter="exclude_annotator", hint=hint)
+
+
+def _nobody_left(step: Exclusion) -> DataError:
+    message = f"Without {step.text} no annotator is left."
+    return DataError(message, code="nothing-left", parameter="exclude_annotator", hint="Leave out fewer.")
+
+
+def exclude_columns(read: ItemVotes, steps: Iterable[Step], names: Any) -> tuple[ItemVotes, tuple[LeftOut, ...]]:
+    """Leave out columns of a grid of votes; ``names`` are the new names of annotators by the old ones."""
+    found = []
+    for step in steps:
+        assert isinstance(step, Exclusion)
+        if read.annotators is None or read.matrix is not None or read.votes.values.ndim != 2:
+            raise unknown_annotators()
+        gone = _chosen(step, read.annotators, names)
+        left = [place for place, name in enumerate(read.annotators) if name not in gone]
+        if not left:
+            raise _nobody_left(step)
+        held = ~read.votes.missing()[read.votes.digits()]
+        n = int(np.count_nonzero(held)) - int(np.count_nonzero(held[:, left]))
+        votes = Encoded(read.votes.values[:, left], read.votes.low, read.votes.labels)
+        read = replace(read, votes=votes, annotators=tuple(read.annotators[place] for place in left))
+        found.append(LeftOut(step, 0, n))
+    return read, tuple(found)
+
+
+def _check_values(table: VoteTable, condition: Condition) -> list[int]:
+    """Return the number of rows that are left out because they have no value, by table; refuse unreadable values."""
+    column, frames = _places(table, condition.column)
+    found = []
+    for frame in frames:
+        compared, picked = _compared(frame, condition, column)
+        wrong = compared.unreadable(_VALUE)
+        if wrong is not None and (
+            texts := table.ask(picked.filter(wrong).unique().sort(_VALUE).head(EXAMPLES))[_VALUE]
+        ):
+            kind = "a number" if compared.readable is None else compared.readable.kind
+            message = f"Column {frame.said(column)} holds text that is not {kind}: {shown(texts)}."
+            raise DataError(message, code="not-comparable", parameter="where", hint=_readable_hint(condition, texts))
+        missing = as_number(compared.missing(_VALUE))
+        n = 0 if condition.keeps_missing else table.ask(picked.select(n=missing.sum()))["n"][0]
+        found.append(int(n or 0))
     return found
 
 
-def _whole(operator: str, least: Any, exact: bool, cast: Any = None) -> Expression:
-    """Compare values without a fraction with a value whose whole part is ``least``; ``exact`` if it has no fraction."""
-    if not exact and operator == "=":
-        return _never
-    operator = operator if exact else {"<": "<=", ">=": ">"}.get(operator, operator)
-    return partial(_compare, operator, least, cast)
+def _readable_hint(condition: Condition, texts: Sequence[str]) -> str:
+    """Return what to do about texts that are no number, or no date, as a condition needs."""
+    if all(_LOCAL_DATE.match(text) for text in texts):
+        return "Write dates as 2026-11-09 in the data."
+    if all(_DECIMAL_COMMA.match(text) for text in texts):
+        return "Write numbers with a decimal point in the data."
+    other = Condition.of(condition.column, "!=", texts[0]).text
+    return f"Leave such rows out by a filter before this one, such as {other!r}."
 
 
-def _number(column: str, value: Any) -> int | float:
-    """Return a value as a number, also of text."""
-    if isinstance(value, str) and re.match(_NUMBER, value.strip()):
-        text = value.strip()
-        return int(text) if re.match("^-?[0-9]+$", text) else float(text)
-    if isinstance(value, (str, date)):
-        raise _invalid(f"Column {column!r} holds numbers, and {shown([value])} is not a number.")
-    found: int | float = value
+def _absent_values(table: VoteTable, condition: Condition) -> tuple[Any, ...]:
+    """Return the values of a list, or after ``!=``, that no row has: they may be misspelled."""
+    values = [value for value in condition.values if value is not None]
+    if not values or condition.operator not in ("=", "!=") or (condition.operator == "=" and len(values) == 1):
+        return ()
+    column, frames = _places(table, condition.column)
+    rows = [0] * len(values)
+    for frame in frames:
+        parts = []
+        for place, value in enumerate(values):
+            compared, picked = _compared(frame, replace(condition, operator="=", values=(value,)), column)
+            parts.append(as_number(compared.kept(_VALUE)).alias(f"value_{place}"))
+        names = [nw.col(f"value_{place}").sum() for place in range(len(values))]
+        sums = table.ask(picked.select(*parts).select(*names))
+        rows = [number + int(sums[f"value_{place}"][0] or 0) for place, number in enumerate(rows)]
+    return tuple(value for value, number in zip(values, rows, strict=True) if not number)
+
+
+def _nothing_left(table: VoteTable, step: Step, earlier: bool) -> DataError:
+    """Return the error for a filter that leaves no item, or no vote."""
+    if isinstance(step, Exclusion):
+        return _nobody_left(step)
+    column, frames = _places(table, step.column)
+    picked, _ = frames[0].comparable(column).pick({_VALUE: column})
+    known = picked.filter(~nw.col(_VALUE).is_null()).unique().sort(_VALUE).head(EXAMPLES + 1)
+    values = [value for value in table.ask(known)[_VALUE] if value != ""][:EXAMPLES]
+    message = f"The filter {step.text} leaves no votes. "
+    after = " after the filters before it" if earlier else ""
+    holds = f"holds {shown(values)}"
+    if step.operator in ("=", "!="):
+        hint = "Check the value, its case and its spaces."
+    else:
+        hint = "Check the value."
+        if values and kind_in(picked, _VALUE) != "text":
+            ends = table.ask(picked.select(least=nw.col(_VALUE).min(), most=nw.col(_VALUE).max()))
+            holds = f"holds values from {shown(ends['least'])} to {shown(ends['most'])}"
+    message += f"Column {frames[0].said(column)} {holds}{after}." if values else f"Column {column!r} is empty{after}."
+    return DataError(message, code="nothing-left", parameter="where", hint=hint)
+
+
+def _valid(table: VoteTable, frame: Query, codings: dict[str, Coding]) -> dict[str, nw.Expr]:
+    """Return, for each column of labels, whether a row has a valid one: 1 or 0."""
+    labels = [label for label in labels_in(table, frame, codings) if label not in table.missing]
+    found = {}
+    for role, coding in codings.items():
+        values = [value for value in map(coding.value, labels) if value is not None]
+        known = nw.col(role).is_in(values) if values else nw.lit(False)
+        found[role] = as_number(known)
     return found
 
 
-def _with_integer(unsigned: bool, column: str, operator: str, value: Any) -> _Made:
-    number = _number(column, value)
-    least, low, high = math.floor(number), 0 if unsigned else -(2**63), 2**64 if unsigned else 2**63
-    if not low <= least < high:
-        beyond = operator in (("<", "<=") if least > 0 else (">", ">="))
-        return lambda _: nw.lit(beyond), None
-    # A literal of the type of the column: Arrow takes no Python integer of 2**63 or more.
-    value, cast = (np.uint64(least), None) if unsigned else (least, nw.Int64())
-    return _whole(operator, value, least == number, cast), None
+def _numbers(frame: Query, roles: Sequence[str]) -> list[nw.Expr]:
+    """Return columns of counts as numbers; 0 for what is none."""
+    return [
+        (number_in(role) if kind_in(frame, role) == "text" else nw.col(role).cast(nw.Float64())).fill_null(0.0)
+        for role in roles
+    ]
 
 
-def _with_float(column: str, operator: str, value: Any) -> _Made:
-    return partial(_compare, operator, float(_number(column, value)), nw.Float64()), None
-
-
-def _with_boolean(column: str, operator: str, value: Any) -> _Made:
-    truth = _TRUTH.get(str(value).strip().lower()) if isinstance(value, (str, int)) else None
-    if truth is None or operator != "=":
-        raise _invalid(f"Column {column!r} holds true and false, and cannot be compared by {operator}{shown([value])}.")
-    return lambda role: nw.col(role) if truth else ~nw.col(role), None
-
-
-def _moment(column: str, value: Any) -> date:
-    """Return a value as a date or a time, also of text."""
-    if isinstance(value, str):
-        text = _SPACED_ZONE.sub("", value.strip())
-        if _NANOSECONDS.search(text):
-            raise _invalid(f"The filter on column {column!r} compares times to the microsecond, got {shown([value])}.")
-        try:
-            return date.fromisoformat(text) if len(text) <= 10 else datetime.fromisoformat(text)
-        except ValueError:
-            pass
-    if not isinstance(value, date):
-        raise _invalid(f"Column {column!r} holds dates, and {shown([value])} is not a date such as 2026-01-31.")
-    return value
-
-
-def _with_date(column: str, operator: str, value: Any) -> _Made:
-    moment = _moment(column, value)
-    if not isinstance(moment, datetime):
-        return _whole(operator, moment, exact=True), None
-    return _whole(operator, moment.date(), exact=moment.timetz() == time()), None
-
-
-def _zone(name: str) -> tzinfo:
-    """Return the time zone of a column: values in another one cannot be compared on all engines."""
-    try:
-        return UTC if name.upper() in ("UTC", "ETC/UTC") else ZoneInfo(name)
-    except (ValueError, ZoneInfoNotFoundError):  # an offset
-        return datetime.fromisoformat(f"2000-01-01T00:00{name}").tzinfo or UTC
-
-
-def _with_time(name: str | None, column: str, operator: str, value: Any) -> _Made:
-    """Compare times. A date stands for the whole day, in UTC if the column has a time zone."""
-    moment, zone = _moment(column, value), None if name is None else UTC
-    cast = nw.Datetime("us") if name is None else None
-    if isinstance(moment, datetime):
-        if moment.tzinfo is not None and name is None:
-            message = f"Column {column!r} holds times without a time zone, and {shown([value])} has one."
-            raise _invalid(message, code="mixed-time-zones")
-        moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
-        return partial(_compare, operator, moment if name is None else moment.astimezone(_zone(name)), cast), None
-    start = datetime.combine(moment, time(), zone)
-    if moment in (date.min, date.max):
-        raise _invalid(f"{shown([value])} is beyond the days that can be compared.")
-    end = start + timedelta(days=1)
-    if name is not None:
-        start, end = start.astimezone(_zone(name)), end.astimezone(_zone(name))
-    if operator in ("<", ">="):
-        return partial(_compare, operator, start, cast), None
-    if operator in ("<=", ">"):
-        return partial(_compare, "<" if operator == "<=" else ">=", end, cast), None
-    return lambda role: _compare(">=", start, cast, role) & _compare("<", end, cast, role), None
-
-
-def _matches(pattern: str, role: str) -> nw.Expr:
-    return nw.col(role).str.contains(pattern)
-
-
-def number_in(role: str) -> nw.Expr:
-    """Return the number that a text is, null if it is none."""
-    text = nw.when(_matches(_NUMBER, role)).then(nw.col(role))
-    return text.cast(nw.Float64())
-
-
-def _if(guard: Expression, then: Expression) -> Expression:
-    """Return an expression that is false where its guard is."""
-
-    def both(role: str) -> nw.Expr:
-        held = nw.when(then(role)).then(nw.lit(1)).otherwise(nw.lit(0))
-        return nw.when(guard(role)).then(held).otherwise(nw.lit(0)) == 1
-
-    return both
-
-
-def _with_text(column: str, operator: str, value: Any) -> _Made:
-    """Compare text: as text if a text must be equal, else as numbers or dates."""
-    if isinstance(value, bool):
-        spelled = [str(value), str(value).lower(), str(value).upper()]
-        return lambda role: nw.col(role).is_in(spelled), None
-    if isinstance(value, str):
-        return _with_typed_text(column, operator, value)
-    if isinstance(value, datetime):
-        return _text_as_time(operator, value)
-    if isinstance(value, date):
-        return _text_as_date(operator, value)
-    own = partial(_compare, "=", str(value), None)
-    if operator == "=" and abs(value) >= _EXACT:  # as floats, it and the next integer are equal
-        return own, None
-    guard = partial(_matches, _NUMBER)
-    if abs(value) >= _EXACT:
-        return _if(guard, _as_large_number(column, operator, value)), Readable(guard, "a number")
-    as_number = _if(guard, lambda role: _COMPARE[operator](number_in(role), nw.lit(float(value))))
-    return as_number, Readable(guard, "a number")
-
-
-def _as_large_number(column: str, operator: str, value: int | float) -> Expression:
-    """Compare text with a number that floats may round: integers of up to 18 digits as integers."""
-    if isinstance(value, int) and abs(value) >= _LIMIT:
-        message = f"The filter on column {column!r} cannot compare text with {value}: integers have at most 18 digits."
-        raise _invalid(message, hint="Convert the column to a type of numbers.")
-    whole = max(-_LIMIT, min(int(value), _LIMIT))
-    most = math.inf if abs(value) >= _LIMIT else math.nextafter(_LIMIT, 0)  # below all integers with more digits
-    near = math.copysign(min(abs(float(value)), most), value)
-
-    def compare(role: str) -> nw.Expr:
-        short = _matches(_SHORT, role)
-        number = nw.when(short).then(nw.col(role)).otherwise(nw.lit("0")).cast(nw.Int64())
-        one = nw.when(_COMPARE[operator](number, nw.lit(whole))).then(nw.lit(1)).otherwise(nw.lit(0))
-        other = nw.when(_COMPARE[operator](number_in(role), nw.lit(near))).then(nw.lit(1)).otherwise(nw.lit(0))
-        return nw.when(short).then(one).otherwise(other) == 1
-
-    return compare
-
-
-def _with_typed_text(column: str, operator: str, value: str) -> _Made:
-    """Compare text with a value that was written as text."""
-    day = re.match(f"^{DAY}$", value) is not None
-    if operator == "=":
-        same = partial(_compare, "=", value, None)
-        if not day and not re.match(_NUMBER, value):
-            return same, None
-        read = _moment(column, value) if day else _number(column, value)
-        equal, _ = _with_text(column, "=", read)
-        return lambda role: same(role) | equal(role), None
-    if re.match(_NUMBER, value):
-        return _with_text(column, operator, _number(column, value))
-    if re.match(ISO, value):
-        return _with_text(column, operator, _moment(column, value))
-    raise _invalid(f"The filter on column {column!r} needs a number or a date after {operator}, got {shown([value])}.")
-
-
-def _text_as_date(operator: str, value: date) -> _Made:
-    guard = partial(_matches, ISO)
-    day = value.isoformat()
-    compare = _if(guard, lambda role: _COMPARE[operator](nw.col(role).str.slice(0, 10), nw.lit(day)))
-    return compare, Readable(guard, "a date")
-
-
-def _text_as_time(operator: str, value: datetime) -> _Made:
-    """Compare times as texts of one length, to the nanosecond; those with a time zone must be in UTC."""
-    moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-    guard = partial(_matches, date_pattern("" if value.tzinfo is None else UTC_ZONE))
-    written = moment.isoformat(" ", "microseconds") + "000"
-
-    def compare(role: str) -> nw.Expr:
-        text = nw.col(role) if value.tzinfo is None else nw.col(role).str.replace_all(f"{UTC_ZONE}$", "")
-        for old, new in (("T", " "), (",", ".")):
-            text = text.str.replace_all(old, new, literal=True)
-        length = text.str.len_chars()
-        end = nw.when(length == 19).then(nw.lit(".000000000")).otherwise(nw.lit("000000000"))
-        end = nw.when(length == 16).then(nw.lit(":00.000000000")).otherwise(end)
-        end = nw.when(length == 10).then(nw.lit(" 00:00:00.000000000")).otherwise(end)
-        whole = nw.concat_str([text, end]).str.slice(0, 29)
-        found: nw.Expr = _COMPARE[operator](whole, nw.lit(written))
-        return found
-
-    zoned = "without a time zone" if value.tzinfo is None else "in UTC"
-    return _if(guard, compare), Readable(guard, f"a date or a time {zoned}")
-
-
-def same_name(given: Any, name: Label) -> bool:
-    """Tell whether an annotator was named: as it is, or as it is written."""
-    return given == name or str(given) == str(name)
+def _size_of(table: VoteTable) -> _Size:
+    """Count items and valid votes."""
+    roles, frame = table.roles, table.votes
+    if roles.label is None:
+        named = {f"vote_{place}": name for place, name in enumerate(roles.annotators or roles.counts)}
+        picked, codings = frame.pick(named, list(named) if roles.annotators else ())
+        parts = [*_valid(table, picked, codings).values()] if codings else _numbers(picked, list(named))
+        each = picked.select(*(part.alias(role) for role, part in zip(named, parts, strict=True)))
+        sums = table.ask(each.select(nw.len().alias("items"), *(nw.col(role).sum() for role in named)))
+        return _Size(int(sums["items"][0]), sum(int(sums[role][0] or 0) for role in named))
+    assert roles.item is not None
+    named = {"item": roles.item, "label": roles.label} | ({} if roles.count is None else {"count": roles.count})
+    picked, codings = frame.pick(named, ["label"])
+    votes = _valid(table, picked, codings)["label"].cast(nw.Float64())
+    if roles.count is not None:
+        votes = votes * _numbers(picked, ["count"])[0]
+    n_votes = int(table.ask(picked.select(votes=votes).select(nw.col("votes").sum()))["votes"][0] or 0)
+    voted = picked.select("item").unique()
+    if table.items is None:
+        return _Size(table.count_rows(voted), n_votes)
+    listed, _ = pick_items(table)
+    n_items = table.count_rows(listed)
+    if roles.unlisted == "unlabeled":
+        if table.item_type is not None:
+            voted = voted.with_columns(nw.col("item").cast(table.item_type))
+        n_items += table.count_rows(voted.join(listed.select("item"), on="item", how="anti"))
+    return _Size(n_items, n_votes)

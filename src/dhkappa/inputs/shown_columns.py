@@ -20,46 +20,13 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import LIST_MARK, SourceNote
 from dhkappa.core.shown_columns import ShownColumns
 from dhkappa.errors import DataError, counted
-from dhkappa.inputs.backends import ROW_NUMBER, SHOWN, Frame, Query, kind_in
-from dhkappa.inputs.columns import find_shown
+from dhkappa.inputs.backends import SHOWN, Frame, Query, is_empty, kind_in
+from dhkappa.inputs.row_names import names_of_whole
 from dhkappa.inputs.tables import VoteTable, cast_items
 from dhkappa.resources import need
 
 _CHUNK = 1_000  # items of one query
 _VALUE = 512  # bytes of a fetched value in Python
-
-
-def choose_columns(table: VoteTable, given: Any) -> tuple[str, ...]:
-    """Return the columns to show: those that are ``given``, or by default columns with names such as ``text``."""
-    frames = [frame for frame in (table.items, table.votes) if frame is not None]
-    return find_shown([(frame.name, frame.names) for frame in frames], _used(table), given)
-
-
-def row_names(table: VoteTable, n: int) -> Sequence[Any] | None:
-    """Return names of the n rows of a table without a column of items; None for their positions."""
-    return table.votes.row_names if table.source.row_names is None else table.source.row_names(n)
-
-
-def names_of_kept(table: VoteTable, places: Sequence[int]) -> Sequence[Any]:
-    """Return names of the rows that filters of a file have kept, by their places in the whole file."""
-    names = _names_of_whole(table)
-    return places if names is None else [names[place] for place in places]
-
-
-def _names_of_whole(table: VoteTable) -> Sequence[Any] | None:
-    """Return names of all rows of a file, also of those that filters leave out; None for their positions."""
-    if table.source.row_names is None:
-        return None
-    whole = replace(table.votes, tests=(), joined=None)
-    column = (table.roles.annotators or table.roles.counts)[0]
-    return table.source.row_names(table.count_rows(whole.pick({SHOWN: column})[0]))
-
-
-def _used(table: VoteTable) -> set[str | None]:
-    """Return the columns with a role."""
-    roles = table.roles
-    found: set[str | None] = {*roles.annotators, *roles.counts, *roles.item_columns().values()}
-    return found | {roles.item, roles.label, roles.annotator, roles.count}
 
 
 def shown_columns(table: VoteTable, read: ItemVotes, named: bool) -> ShownColumns:
@@ -130,15 +97,14 @@ class _Part:
             message = f"Rows of a table of {frame.engine} have no order, and there is no column with names of items."
             raise DataError(message, code="no-row-order", parameter="item", hint="Name the column of ids with $item.")
         picked = frame.pick(roles, row_number=True)[0]
-        first = 1 if ROW_NUMBER in frame.columns else 0
-        return picked.with_columns(item=nw.col("order").cast(nw.Int64) - first).drop("order")
+        return picked.with_columns(item=nw.col("order").cast(nw.Int64) - frame.first_row).drop("order")
 
     def values(self, items: Sequence[Any], read: ItemVotes) -> dict[Any, list[Any]]:
         """Return the values of the columns by item."""
         if self.table.roles.item is not None:
             return self._by_key(items)
         # Rows of a file that was filtered are found by their places in the whole file.
-        names = _names_of_whole(self.table) if self.frame.is_filtered else read.names
+        names = names_of_whole(self.table) if self.frame.is_filtered else read.names
         known = {} if names is None else {name: place for place, name in enumerate(names)}
         place = {item: known.get(item, item) for item in items}
         found = self._by_key(list(place.values()))
@@ -178,9 +144,8 @@ class _Part:
             return
         for name in self.names:
             picked = replace(self, names=(name,)).pick()
-            value = nw.col(f"{SHOWN}0")
-            picked = picked.filter(~value.is_null())
-            picked = picked.filter(value != "") if kind_in(picked, f"{SHOWN}0") == "text" else picked
+            role = f"{SHOWN}0"
+            picked = picked.filter(~is_empty(role, kind_in(picked, role) == "text"))
             try:
                 n = self.table.count_rows(self.table.repeats(picked.unique(), ["item"]))
             except DataError:  # values that the engine cannot compare

@@ -29,17 +29,12 @@ class Sliceable:
         self._slices = roles.pop("slices", None)
         self._slices = list(self._slices) if isinstance(self._slices, Iterator) else self._slices
         self._annotators_table = opened(roles.pop("annotators_table", None))
-        for name, given in self._slice_options.items():
+        for name, given in (("slices", self._slices), ("annotators_table", self._annotators_table)):
             if given is not None and not self._copied:
                 message = f"{name}= is an option of audit: other functions are about all items and annotators."
                 raise invalid(name, message, code="option-not-supported")
         if self._copied:
             self._slices, self._annotators_table = copied(self._slices), copied(self._annotators_table)
-
-    @property
-    def _slice_options(self) -> dict[str, Any]:
-        """The options about slices, as they were passed."""
-        return {"slices": self._slices, "annotators_table": self._annotators_table}
 
     @cached_property
     def _requests(self: Any) -> tuple[Any, AnnotatorTable | None, dict[str, tuple[Cut, ...]]]:
@@ -51,7 +46,7 @@ class Sliceable:
         own = AnnotatorTable.of(self._annotators_table, None if self.table is None else self.table.roles.annotator)
         if self.table is None:
             return self._slices, own, split_requests(None, own, ())[1]
-        frame = self.table.votes if self.table.items is None else self.table.items
+        frame = self.table.item_frame
         items, columns = split_requests(self._slices, own, frame.names)
         return items, own, columns
 

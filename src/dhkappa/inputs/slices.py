@@ -80,7 +80,7 @@ def slices_of_table(
     given: Any, table: VoteTable, group: Callable[[VoteTable], Any], whole: Counts
 ) -> list[SliceColumn]:
     """Return the slices of a table, counted in the engine, one pass for each; ``group`` counts a table."""
-    frame, found = table.votes if table.items is None else table.items, []
+    frame, found = table.item_frame, []
     requests = check_slices(given, table)
     _check_not_labels(requests, table)
     for name, cuts in requests.items():
@@ -126,7 +126,7 @@ def _check_not_annotator(column: Any, annotator: str | None) -> None:
 
 def check_slices(given: Any, table: VoteTable) -> dict[str, tuple[Cut, ...]]:
     """Return the columns of each request, such as ``created:week`` or ``language+source``; refuse missing columns."""
-    columns = (table.votes if table.items is None else table.items).names
+    columns = table.item_frame.names
     tables = [(one.name, one.names) for one in (table.votes, table.items) if one is not None]
     annotator = table.roles.annotator
     found: dict[str, tuple[Cut, ...]] = {}

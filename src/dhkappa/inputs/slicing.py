@@ -84,10 +84,6 @@ class Slicing:
         return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in self.cuts]
 
 
-NO_SLICES = Slicing((), ())
-"""No columns of slices."""
-
-
 def _is_zoned(dtype: Any) -> bool:
     return isinstance(dtype, nw.Datetime) and dtype.time_zone is not None
 

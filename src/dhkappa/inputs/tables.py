@@ -20,10 +20,10 @@ from dhkappa.core.label_rules import LabelRules
 from dhkappa.core.labels import SourceNote, name_key, natural_key
 from dhkappa.core.relabel import duplicate_votes
 from dhkappa.errors import DataError, comma_separated, counted, shown
-from dhkappa.inputs.backends import ROW_NUMBER, Coding, Frame, Query, frame_of, kind_in, kind_of, replace_values
+from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, is_empty, kind_in, kind_of, replace_values
 from dhkappa.inputs.columns import ColumnRoles, Columns, RoleKeywords, find_roles, is_recognized, suggested_columns
 from dhkappa.inputs.count_columns import find_count_columns, whole_counts
-from dhkappa.inputs.slicing import NO_SLICES, Slicing
+from dhkappa.inputs.slicing import Slicing
 from dhkappa.paths import FileStates
 
 EXAMPLES = 3  # items that an error names
@@ -82,7 +82,7 @@ class VoteTable:
     missing: Container[Label] = ()
     rules: LabelRules | None = None  # that are applied to the labels after they were counted
     shown: tuple[str, ...] = ()  # columns to show next to items
-    slicing: Slicing = NO_SLICES
+    slicing: Slicing | None = None
 
     @cached_property
     def item_roles(self) -> list[str]:
@@ -138,6 +138,15 @@ class VoteTable:
         message = f"Column {self.roles.item!r} holds {where}."
         raise DataError(message, code="item-types-differ", parameter="item", hint="Use the same type in both.")
 
+    @property
+    def item_frame(self) -> Frame:
+        """The table with the columns of items: the items table, or else that of the votes."""
+        return self.votes if self.items is None else self.items
+
+    def sliced(self, frame: Query) -> Query:
+        """Return rows with the columns of slices as they are grouped, if there are any."""
+        return frame if self.slicing is None else self.slicing.prepared(frame)
+
     @cached_property
     def wide(self) -> tuple[Query, dict[str, Coding], list[str]]:
         """Columns of a table in wide format, in which each item has one row; their codings; the roles of votes."""
@@ -147,10 +156,9 @@ class VoteTable:
         placed = roles.item is None and self.votes.is_filtered and self.votes.has_row_order
         labels = [*(votes if roles.annotators else ()), *self.label_roles]
         frame, codings = self.votes.pick(columns, labels, row_number=placed)
-        frame = self.slicing.prepared(frame)
+        frame = self.sliced(frame)
         if placed:  # items are named by their places before rows were left out
-            first = 1 if ROW_NUMBER in self.votes.columns else 0
-            frame = frame.with_columns(item=nw.col("order").cast(nw.Int64()) - first).drop("order")
+            frame = frame.with_columns(item=nw.col("order").cast(nw.Int64()) - self.votes.first_row).drop("order")
         if roles.item is not None:
             twice = self.ask(self.repeats(frame, ["item"]).head(100))["item"]
             if few := sorted((item for item in twice if item is not None), key=str)[:EXAMPLES]:
@@ -372,7 +380,7 @@ def _count_labels(table: VoteTable) -> LongTable:
         hint = "Keep one vote per annotator and item with your own query."
         raise DataError(message, code="no-row-order", parameter="duplicates", hint=hint)
     frame, codings = table.votes.pick(columns, labels, row_number=choose)
-    frame = cast_items(table, table.slicing.prepared(frame))
+    frame = cast_items(table, table.sliced(frame))
     if roles.count is not None:
         whole_counts(table.ask(frame.select("count").unique())["count"], table.votes.said(roles.count), "count")
         frame = frame.with_columns(count=nw.col("count").cast(nw.Int64))
@@ -385,7 +393,8 @@ def _count_labels(table: VoteTable) -> LongTable:
     texts += ["annotator"] if roles.annotator is not None and kind_in(frame, "annotator") == "text" else []
     if texts:  # empty text and null are one
         frame = frame.with_columns(*(nw.when(nw.col(role) != "").then(nw.col(role)).alias(role) for role in texts))
-    flagged = frame.with_columns(unnamed=nw.when(_is_unnamed(frame)).then(nw.lit(1)).otherwise(nw.lit(0)))
+    unnamed = is_empty("item", kind_in(frame, "item") == "text")
+    flagged = frame.with_columns(unnamed=nw.when(unnamed).then(nw.lit(1)).otherwise(nw.lit(0)))
     totals = [nw.len().alias("rows"), nw.col("unnamed").sum()]
     totals += [nw.col("count").sum().alias("votes")] if roles.count is not None else []
     found = table.ask(table.votes.group(flagged, ["label"], *totals))
@@ -452,7 +461,7 @@ def pick_items(table: VoteTable) -> tuple[Query, dict[str, Coding]]:
     assert table.items is not None
     assert table.roles.item is not None
     frame, codings = table.items.pick({"item": table.roles.item} | table.roles.item_columns(), table.label_roles)
-    return cast_items(table, table.slicing.prepared(frame)), codings
+    return cast_items(table, table.sliced(frame)), codings
 
 
 def cast_items(table: VoteTable, frame: Query) -> Query:
@@ -462,17 +471,11 @@ def cast_items(table: VoteTable, frame: Query) -> Query:
     return frame.with_columns(item=nw.col("item").cast(table.item_type))
 
 
-def _is_unnamed(frame: Query) -> nw.Expr:
-    """Return the condition that a row has no item: null and empty text are one."""
-    absent = nw.col("item").is_null()
-    return absent | (nw.col("item") == "") if kind_in(frame, "item") == "text" else absent
-
-
 def _check_items(table: VoteTable) -> None:
     """Refuse an items table with an item twice, or without a name."""
     assert table.items is not None
     listed, _ = pick_items(table)
-    wrong = (nw.col("n") > 1) | _is_unnamed(listed)
+    wrong = (nw.col("n") > 1) | is_empty("item", kind_in(listed, "item") == "text")
     few = table.ask(table.votes.group(listed, ["item"], nw.len().alias("n")).filter(wrong).head(100))
     if {None, ""} & {*few["item"]}:
         message = f"Column {table.items.said(table.roles.item)} has rows without a name."

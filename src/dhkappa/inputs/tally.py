@@ -30,7 +30,7 @@ _Codes = dict[tuple[type, Label | None], int]  # by type and label: to Python, T
 _MAX_TABLES = 64
 _FORMAT = "dhkappa-tally"
 _VERSION = 2
-_MANY_ITEMS = 20  # of two tallies that are hardly equal by chance
+MANY_ITEMS = 20  # of two tallies that are hardly equal by chance
 
 
 class Tally:
@@ -86,7 +86,7 @@ class Tally:
     def same_content(self, other: Tally) -> bool:
         """Tell whether another tally is of the same items; small ones may be equal by chance, and are not the same."""
         sizes = [(each.n_items, each.n_votes, len(each)) for each in (self, other)]
-        return sizes[0] == sizes[1] and self.n_items >= _MANY_ITEMS and self == other
+        return sizes[0] == sizes[1] and self.n_items >= MANY_ITEMS and self == other
 
     @property
     def missing(self) -> frozenset[Label]:

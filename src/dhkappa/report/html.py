@@ -202,7 +202,7 @@ def page_table(level: float, caption: str, rows: Iterable[Mapping[str, Any]], co
     """Return a table of a page, with at most ``MOST_ROWS`` rows."""
     given = list(rows)
     heads, cells, numbers = grid(given[:MOST_ROWS], columns, level, digits=3)
-    more = f"The first {MOST_ROWS:,} of {len(given):,} rows; --format json has all." if given[MOST_ROWS:] else ""
+    more = f"The first {MOST_ROWS:,} of {len(given):,} rows; the JSON output has all." if given[MOST_ROWS:] else ""
     return {"caption": caption, "heads": list(zip(heads, numbers, strict=True)), "rows": cells, "more": more}
 
 

@@ -49,14 +49,14 @@ def slices_shown(audit: Audit, labeler: str) -> Iterator[ShownSlices]:
     for column in audit.slice_columns:
         found = audit.slices(column, labeler)
         more = len(found.table) - MOST_SHOWN
-        texts = [f"({more:,} more; --format json has all.)"] if more > 0 else []
+        texts = [f"({more:,} more; the JSON output has all.)"] if more > 0 else []
         heading = f"Slices of {column} for {labeler}, the lowest kappa first"
         columns = "slice items kappa ci grade minus_others pvalue_holm"
         yield ShownSlices(heading, slice_rows(found, MOST_SHOWN), columns, [*texts, found.summary])
     for column in audit.annotator_columns:
         own = audit.annotator_slices(column, labeler)
         more = len(own.table) - MOST_SHOWN
-        texts = [f"({more:,} more; --format json has all.)"] if more > 0 else []
+        texts = [f"({more:,} more; the JSON output has all.)"] if more > 0 else []
         heading = f"Annotators by {column} for {labeler}"
         rows, reasons = annotator_rows(own, MOST_SHOWN), dict[str, list[str]]()
         for row in rows:

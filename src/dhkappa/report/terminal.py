@@ -107,7 +107,8 @@ class Terminal:
         if audit.comparison is not None:
             self._differences(audit.comparison, audit.problems)
         self._categories(audit, best)
-        for found in slices_shown(audit, best):
+        sliced = bool(audit.slice_columns or audit.annotator_columns)
+        for found in slices_shown(audit, best) if sliced else ():
             self._heading(found.heading)
             self._grid(found.rows, found.columns, level)
             for text in found.texts:
@@ -124,7 +125,8 @@ class Terminal:
             name = names[1] if len(names) == 2 else "and the name"
             shown = f"Categories and items are shown for {best}."
             self.paragraph(f"{shown} For {others}, add --suggested {name}.")
-        self._notes([*_infos(audit.problems), *_texts(audit.notes), *map(_text, slice_notes(audit, best))])
+        notes = [*_infos(audit.problems), *_texts(audit.notes)]
+        self._notes([*notes, *map(_text, slice_notes(audit, best))] if sliced else notes)
 
     def other_audit(self, audit: AnnotatorAudit | SingleVoteAudit, title: str) -> None:
         """Show an audit of annotators alone, or of one vote per item: the answer, then its tables."""

@@ -14,7 +14,6 @@ from dhkappa.core import Array, Floats
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
 from dhkappa.stats.annotator_result import AGREE_WITH, FALSE_ALARMS, MIN_ITEMS, MIN_SCREENED, AnnotatorScores
-from dhkappa.stats.annotator_tests import skewed_tails, typical
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes, require_annotators
 from dhkappa.stats.compare import false_discovery
 from dhkappa.stats.notes import Note
@@ -27,6 +26,9 @@ _ONE_CATEGORY = "Every vote is the same category."
 SHOWN = 1.645  # z of an annotator whose votes are shown to follow the items, one-sided 5%
 _ABLE = 4.0  # z of a typical annotator on items that can show it
 _TYPICAL = 3  # annotators from whom the typical one is estimated
+_MEDIAN = 0.6744897501960817  # of the absolute value of a standard normal variable
+_STEPS = 60  # of the bisection
+_NORMAL = 1e-4  # skewness below which the gamma distribution is normal
 _MEDIAN_VARIANCE = np.pi / 2  # of the median of many values, relative to that of their mean
 
 Mask = npt.NDArray[np.bool_]
@@ -68,7 +70,7 @@ def annotator_scores(
         spread = _spread(votes, x[votes.entry], A)
         mean, columns["score"] = spread.mean, spread.score
         columns |= dict(zip(("shrunk_score", "low", "high"), _shrunk(spread, level, _ends(C)), strict=True))
-        found = _tests(votes, x, A, fleiss=max(_fleiss(votes, x, A), 0.0))
+        found = _tests(votes, x, A, fleiss=max(_fleiss(votes, x), 0.0))
         columns |= {"deviation": found.deviation, "pvalue": found.pvalue, "z": found.z}
         below, uninformed, screened = found.deviation < 0, found.uninformed, found.screened
     columns["pvalue_adjusted"] = false_discovery(columns["pvalue"])
@@ -121,7 +123,7 @@ def _mean(votes: AnnotatorVotes, values: Floats, A: int) -> Floats:
     return found
 
 
-def _fleiss(votes: AnnotatorVotes, x: Floats, A: int) -> float:
+def _fleiss(votes: AnnotatorVotes, x: Floats) -> float:
     """Return Fleiss' kappa: the mean of x over votes, each item weighted alike."""
     return float(np.sum(votes.items * x[votes.entry] / votes.n_votes) / votes.sample.n)
 
@@ -215,7 +217,7 @@ def _agreement_with(votes: AnnotatorVotes, item_votes: ItemVotes, labeler: str, 
 def _notes(few: int, most: int, designed: bool, ordered: bool, clustered: bool) -> Iterator[Note]:
     if few:
         who = f"{counted(few, 'annotator')} with fewer than {MIN_ITEMS} items {'is' if few == 1 else 'are'} not listed"
-        yield Note("annotators-few-items", f"{who}; dhkappa annotators -o FILE writes all.")
+        yield Note("annotators-few-items", f"{who}; the table of scores has all.")
     if most == 2:
         text = "Items have two votes, which say nothing about which of two annotators differs from the rest."
         yield Note("annotators-two-votes", text)
@@ -355,3 +357,42 @@ def _shares_of_own(votes: AnnotatorVotes) -> Floats:
     """Return (T,) the share of the other votes on the item that equal the vote."""
     found: Floats = (votes.sample.patterns.votes[votes.entry].astype(np.int64) - 1) / (votes.n_votes - 1)
     return found
+
+
+def skewed_tails(z: Floats, skew: Floats) -> tuple[Floats, Floats]:
+    """Return P(Z <= z) and P(Z >= z) of standardized gamma variables with some skewness (Pearson type III)."""
+    from dhkappa.stats.special import gammainc, gammaincc, ndtr
+
+    bent = np.abs(skew) > _NORMAL
+    g = np.where(bent, skew, 1)
+    shape = 4 / g**2
+    at = np.maximum(shape + 2 * z / g, 0)
+    below, above = gammainc(shape, at), gammaincc(shape, at)
+    low, high = np.where(g > 0, below, above), np.where(g > 0, above, below)
+    return np.where(bent, low, ndtr(z)), np.where(bent, high, ndtr(-z))
+
+
+def typical(values: Floats, errors: Floats) -> tuple[float, float]:
+    """Return center and spread of the true values of most annotators, from values with standard errors.
+
+    The center is the median with weights ``1 / sqrt(error^2 + spread^2)``. With the spread, half of the values are
+    within .674 standard deviations of the center; it is 0 if they are without it. Annotators far from the rest, fewer
+    than half of all, have little effect.
+    """
+
+    def middle(variance: float) -> tuple[float, float]:
+        weight = 1 / np.sqrt(errors**2 + variance)
+        order = np.argsort(values, kind="stable")
+        upto = np.cumsum(weight[order])
+        center = float(values[order[np.searchsorted(upto, upto[-1] / 2)]])
+        return center, float(np.median(np.abs(values - center) * weight))
+
+    center, half = middle(0.0)
+    if half <= _MEDIAN:
+        return center, 0.0
+    low, high = 0.0, float(np.ptp(values)) ** 2 / _MEDIAN**2
+    for _ in range(_STEPS):
+        variance = (low + high) / 2
+        center, half = middle(variance)
+        low, high = (variance, high) if half > _MEDIAN else (low, variance)
+    return center, float(np.sqrt(high))

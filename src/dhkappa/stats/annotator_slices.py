@@ -16,9 +16,9 @@ from dhkappa.errors import DataError, one_labeler, shown
 from dhkappa.stats.annotator_votes import require_annotators
 from dhkappa.stats.influence import basis
 from dhkappa.stats.intervals import NO_VARIATION, beta_interval, written
+from dhkappa.stats.kappa import fleiss_estimate, kappa_estimate
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.sample import Pool, check_level, sample_of
-from dhkappa.stats.weighted import fleiss_estimate, kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Display, Table, plain
 
@@ -140,11 +140,6 @@ class AnnotatorSliced:
 
     _annotator_columns: dict[str, AnnotatorColumn]
     _annotator_slices: dict[tuple[str, str], AnnotatorSlices]
-
-    @property
-    def annotator_columns(self) -> tuple[str, ...]:
-        """The columns of the annotators table by which annotators are sliced."""
-        return tuple(self._annotator_columns)
 
     def annotator_slices(self: Any, column: str | None = None, labeler: str | None = None) -> AnnotatorSlices:
         """Return the kappa of a labeler from the votes of each group of annotators alone.

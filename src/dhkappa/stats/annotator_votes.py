@@ -18,6 +18,15 @@ from dhkappa.stats.weights import VotePairs, Weights, vote_pairs
 _BLOCK = 1 << 20  # entries of patterns that are processed at once
 
 
+def require_items(item_votes: ItemVotes | None) -> ItemVotes:
+    """Return the votes by item, or refuse data without items."""
+    if item_votes is None:
+        message = "The items are unknown: a tally keeps only counts, and a large table needs names of items."
+        hint = "Pass votes or counts; for a large table also $item."
+        raise invalid("item", message, hint=hint, code="items-unknown")
+    return item_votes
+
+
 def require_annotators(item_votes: ItemVotes | None) -> None:
     """Require votes with annotator identities."""
     if item_votes is None or item_votes.annotators is None:

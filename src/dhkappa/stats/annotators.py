@@ -19,11 +19,10 @@ from dhkappa.stats.clusters import UNKNOWN
 from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.influence import ROUNDING, influence, terms
 from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
-from dhkappa.stats.kappa import ONE_CATEGORY, KappaSums, Parts, Units, above_chance, distinct, units
+from dhkappa.stats.kappa import ONE_CATEGORY, KappaSums, Parts, Units, above_chance, distinct, sample_parts, units
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Pool, Sample, Stratum, check_level, sample_of, weight_of_one
 from dhkappa.stats.summation import exact_sum, integer_type, item_sums, ratios, totals
-from dhkappa.stats.weighted import sample_parts
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Table
 

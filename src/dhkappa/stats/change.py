@@ -14,9 +14,8 @@ import numpy as np
 
 from dhkappa.errors import shown
 from dhkappa.stats.grades import digits_of
-from dhkappa.stats.intervals import ConfidenceInterval, written
+from dhkappa.stats.intervals import ConfidenceInterval, mover, written
 from dhkappa.stats.kappa import Estimate
-from dhkappa.stats.mover import mover
 from dhkappa.stats.notes import Note
 from dhkappa.stats.shift import Shift, shift_of_labels, shift_of_votes
 from dhkappa.table import Display, plain

@@ -23,10 +23,9 @@ from dhkappa.stats.compare import (
     labeler_sample,
     majority_note,
 )
-from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.kappa import Estimate, kappa_estimate
 from dhkappa.stats.notes import Note, clusters_note, not_ranked_text, source_note
 from dhkappa.stats.sample import Excluded, Pool, Rng, check_level, generator
-from dhkappa.stats.weighted import kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Table
 

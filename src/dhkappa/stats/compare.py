@@ -21,11 +21,10 @@ from dhkappa.errors import counted, invalid, shown
 from dhkappa.stats.clusters import ClusterSizes, ClusterVariance, cluster_differences
 from dhkappa.stats.influence import ROUNDING, Terms, influence, terms, unseen_parts, variance
 from dhkappa.stats.intervals import KappaDifference, skewness, written
-from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.kappa import Estimate, kappa_estimate
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note, clusters_note, first_three, source_note
 from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, eligible, generator, make_sample
 from dhkappa.stats.summation import group_sums, row_sums
-from dhkappa.stats.weighted import kappa_estimate
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Display, Table, plain, visible
 

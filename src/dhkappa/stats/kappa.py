@@ -20,7 +20,7 @@ from dhkappa.core.grouping import Grid, Patterns
 from dhkappa.errors import counted
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.summation import integer_type
-from dhkappa.stats.weights import Weights
+from dhkappa.stats.weights import Weights, pair_sums
 
 ONE_CATEGORY = "Every vote and every suggested label is the same category."
 Ratio: TypeAlias = tuple[Array, Array]
@@ -131,6 +131,34 @@ class Estimate:
     def baselines(self) -> ExactBaselines:
         """Kappa of random labels and of majority labels; only of the metric "dh"."""
         return ExactBaselines() if self.metric != "dh" or self.parts is None else dh_baselines(self.sample, self.parts)
+
+
+def kappa_estimate(sample: Sample, weights: Weights | None = None) -> Estimate:
+    """Estimate kappa, with agreement weights if there are any."""
+    if weights is None:
+        return estimate_dh(sample)
+    from dhkappa.stats.weighted import estimate_weighted
+
+    return estimate_weighted(sample, weights)
+
+
+def fleiss_estimate(sample: Sample, weights: Weights | None = None) -> Estimate:
+    """Estimate Fleiss' kappa, with agreement weights if there are any."""
+    if weights is None:
+        return estimate_fleiss(sample)
+    from dhkappa.stats.weighted import estimate_weighted_fleiss
+
+    return estimate_weighted_fleiss(sample, weights)
+
+
+def sample_parts(sample: Sample, weights: Weights | None = None) -> Parts:
+    """Return the parts of the kappa of a sample, with agreement weights if there are any."""
+    total = sums(sample, weighted=sample.weighted)
+    if weights is None:
+        return dh_parts(total, sample.categories)
+    from dhkappa.stats.weighted import weighted_parts
+
+    return weighted_parts(sample, pair_sums(sample.patterns, weights), total, weights)
 
 
 def estimate_dh(sample: Sample) -> Estimate:

@@ -10,21 +10,12 @@ import numpy as np
 from dhkappa.core import Array, Floats, Integers
 from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
-from dhkappa.errors import counted, invalid
+from dhkappa.errors import counted
 from dhkappa.stats.review import vote_texts
 from dhkappa.stats.sample import check_integer
 from dhkappa.table import Table
 
 _DIGITS = 12  # scores that agree to so many digits are equal up to rounding
-
-
-def require_items(item_votes: ItemVotes | None) -> ItemVotes:
-    """Return the votes by item, or refuse data without items."""
-    if item_votes is None:
-        message = "The items are unknown: a tally keeps only counts, and a large table needs names of items."
-        hint = "Pass votes or counts; for a large table also $item."
-        raise invalid("item", message, hint=hint, code="items-unknown")
-    return item_votes
 
 
 def next_votes(item_votes: ItemVotes, labeler: str, limit: int = 100) -> Table:

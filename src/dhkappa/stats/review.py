@@ -20,10 +20,9 @@ from dhkappa.stats.influence import (
     other_shares,
     terms,
 )
-from dhkappa.stats.kappa import KappaSums, distinct, sums, units
+from dhkappa.stats.kappa import KappaSums, distinct, sample_parts, sums, units
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of, weight_of_one
 from dhkappa.stats.summation import ratios
-from dhkappa.stats.weighted import sample_parts
 from dhkappa.stats.weights import Weights, agreeing_pairs, pair_sums
 from dhkappa.table import Table
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Array, Floats
-from dhkappa.stats.mover import mover
+from dhkappa.stats.intervals import mover
 from dhkappa.stats.summation import exact_sum
 
 _CANCELLED = 1e-13  # part of a sum of squares that rounding may leave

@@ -17,27 +17,15 @@ from dhkappa.stats.kappa import (
     Parts,
     Sums,
     above_chance,
-    dh_parts,
     distinct,
     estimate_dh,
     estimate_fleiss,
-    sums,
 )
 from dhkappa.stats.sample import Sample
 from dhkappa.stats.summation import integer_type, totals
 from dhkappa.stats.weights import PairSums, Weights, label_sums, pair_sums
 
 _SAME = "Every category that occurs has weight 1 with every other."
-
-
-def kappa_estimate(sample: Sample, weights: Weights | None = None) -> Estimate:
-    """Estimate kappa, with agreement weights if there are any."""
-    return estimate_dh(sample) if weights is None else estimate_weighted(sample, weights)
-
-
-def fleiss_estimate(sample: Sample, weights: Weights | None = None) -> Estimate:
-    """Estimate Fleiss' kappa, with agreement weights if there are any."""
-    return estimate_fleiss(sample) if weights is None else estimate_weighted_fleiss(sample, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +77,6 @@ def estimate_weighted_fleiss(sample: Sample, weights: Weights) -> Estimate:
     kappa = parts.kappa
     reason = _SAME if kappa is None else None
     return Estimate("weighted-fleiss", sample, plain.sums, parts, kappa, fleiss=kappa, reason=reason, weights=weights)
-
-
-def sample_parts(sample: Sample, weights: Weights | None = None) -> Parts:
-    """Return the parts of the kappa of a sample, with agreement weights if there are any."""
-    total = sums(sample, weighted=sample.weighted)
-    if weights is None:
-        return dh_parts(total, sample.categories)
-    return weighted_parts(sample, pair_sums(sample.patterns, weights), total, weights)
 
 
 def weighted_parts(sample: Sample, pairs: PairSums, total: Sums, weights: Weights) -> Parts:

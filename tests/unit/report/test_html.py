@@ -178,7 +178,7 @@ def test_many_labelers_share_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_long_tables_are_cut_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "MOST_ROWS", 3)
     written = plain_text(page_of(simulated(100, categories=list("abcdef"))))
-    assert "The first 3 of 6 rows; --format json has all." in written
+    assert "The first 3 of 6 rows; the JSON output has all." in written
 
 
 def test_annotators_with_too_few_items_are_counted() -> None:

@@ -7,7 +7,7 @@ import pytest
 from scipy import optimize
 from scipy.stats import norm
 
-from dhkappa.stats.mover import mover
+from dhkappa.stats.intervals import mover
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])

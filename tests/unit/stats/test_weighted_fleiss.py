@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from weighted_cases import KINDS, labelers_of
 
 from dhkappa import audit, fleiss_kappa
-from dhkappa.stats.weighted import fleiss_estimate
+from dhkappa.stats.kappa import fleiss_estimate
 from dhkappa.stats.weights import agreement_weights
 from strategies import Data, ragged
 from weighted_oracle import items_of, named_weights, random_weights

@@ -143,6 +143,11 @@ class Frame:
         """Whether rows have an order, as in a dataframe, or in a file whose rows were numbered."""
         return self.ordered or ROW_NUMBER in self.columns
 
+    @property
+    def first_row(self) -> int:
+        """The number of the first row: that of a file whose rows were numbered is 1."""
+        return 1 if ROW_NUMBER in self.columns else 0
+
     def numbered(self) -> Frame:
         """Return the table with row numbers, if it is a file and the engine does not keep the order of rows."""
         return self
@@ -354,6 +359,17 @@ def kind_of(dtype: Any) -> str:
     """Return ``"text"``, ``"integer"``, ``"float"`` or ``"boolean"``; empty if values cannot be labels."""
     numeric = "integer" if dtype.is_integer() else "float" if dtype.is_float() else ""
     return numeric or {nw.String: "text", nw.Boolean: "boolean"}.get(type(dtype), "")
+
+
+def as_number(test: nw.Expr) -> nw.Expr:
+    """Return 1 where a test holds, else 0: not every engine can negate, add up or group tests with nulls."""
+    return nw.when(test).then(nw.lit(1)).otherwise(nw.lit(0))
+
+
+def is_empty(role: str, is_text: bool) -> nw.Expr:
+    """Return whether a value is missing; empty text is, too."""
+    absent = nw.col(role).is_null()
+    return absent | (nw.col(role) == "") if is_text else absent
 
 
 def kind_in(frame: Query, role: str) -> str:

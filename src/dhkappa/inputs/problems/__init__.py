@@ -20,7 +20,8 @@ import numpy.typing as npt
 from dhkappa.core import Categories, Integers, Label
 from dhkappa.core.agreement import pair_agreement
 from dhkappa.core.items import Counts, ItemVotes
-from dhkappa.core.label_rules import RULES, LabelRules, plain_unicode
+from dhkappa.core.label_rules import RULES, LabelRules
+from dhkappa.core.labels import plain_unicode
 from dhkappa.errors import DataError, Problem, counted, did_you_mean, invalid, shown
 
 if TYPE_CHECKING:

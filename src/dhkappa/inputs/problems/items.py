@@ -267,7 +267,7 @@ def fitting_columns(data: Evidence) -> list[str]:
     table = data.table
     if table is None:
         return []
-    frame = table.votes if table.items is None else table.items
+    frame = table.item_frame
     free = [name for name in unused_columns(table, frame) if not is_recognized([name]) and not _PEOPLE.match(name)][:50]
     known = suggested_columns(free)
     fit = [(name not in known, -_holds(table, frame, name, data), name) for name in free]
@@ -369,7 +369,7 @@ def _groupings(data: Evidence, names: Sequence[Any]) -> Iterator[tuple[str | Non
     """Yield each column that may name groups, None for a prefix of the ids, with the group of each item."""
     table = data.table
     if table is not None and table.roles.item is not None:
-        frame = table.votes if table.items is None else table.items
+        frame = table.item_frame
         for column in [name for name in unused_columns(table, frame) if _GROUPING.fullmatch(name)][:3]:
             of_item = _values_by_item(table, frame, column)
             if of_item is not None and all(name in of_item for name in names):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dhkappa.inputs.filters import Condition, conditions_of
+from dhkappa.inputs.conditions import Condition, conditions_of
 from expect import expect_error
 
 
