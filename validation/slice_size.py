@@ -50,7 +50,7 @@ def one_set(rng: Generator, slices: int, size: int, kind: str, kappa: float) -> 
     column = encoded_slices("slice", Cut("slice"), group)
     column = SliceColumn(column.name, column.slices, None, False, (), column.index, votes=read)
     whole = estimate_dh(sample_of(read.distinct_patterns()[0]))
-    table = slices_of(column, LABELER, whole, grade=lambda estimate, interval: "")
+    table = slices_of(column, LABELER, whole, grade=lambda estimate, interval, name: "")
     rows = [row for row in table.table if row["pvalue"] == row["pvalue"]]
     covered = [row["difference_low"] <= 0 <= row["difference_high"] for row in rows]
     return table.pvalue, float(np.mean(covered))

@@ -21,7 +21,7 @@ ORDER = (
     ROOT,
     {"core"},
     {"inputs", "stats"},
-    {"audit_output"},
+    {"audit_output", "audit_verdicts"},
     {"annotator_audit", "auditing"},
     {"multilabel", "planning", "tracking"},
     {"run_audit"},
@@ -33,7 +33,7 @@ ORDER = (
     {"__main__"},
 )
 LATER = {"inputs.tally": ("inputs.dataset",)}  # a Dataset makes a Tally, and Tally.update, inside it, a Dataset
-MAX_LAYERS = 12
+MAX_LAYERS = 13
 MAX_LINES = 500
 
 

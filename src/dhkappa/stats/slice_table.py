@@ -28,7 +28,7 @@ from dhkappa.stats.slices import kappa_by_group
 from dhkappa.stats.votes_baseline import MIN_ITEMS
 from dhkappa.table import Display, Table, plain
 
-Grade: TypeAlias = Callable[[Estimate, ConfidenceInterval], str]  # returns the code of the verdict on some items
+Grade: TypeAlias = Callable[[Estimate, ConfidenceInterval, str], str]  # the code of the verdict on a slice, by name
 
 FEWEST = 10  # items of a slice that is compared with the others
 MOST_GRADED = 200  # slices
@@ -256,7 +256,7 @@ def _grades(
         estimate = estimate_of(column, labeler, place)
         low, high = float(groups.low[place]), float(groups.high[place])
         interval = ConfidenceInterval(low, high, level, "beta", estimate.reason)
-        grades[place] = grade(estimate, interval)
+        grades[place] = grade(estimate, interval, column.slices[place])
     return grades
 
 
