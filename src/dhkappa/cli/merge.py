@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,14 @@ import click
 import dhkappa
 from dhkappa.cli.files import content_of, write
 from dhkappa.cli.filters import left_out, say_left_out
-from dhkappa.cli.output import command_line, json_text, listed, naming_audit, only, open_errors, refuse, warn
-from dhkappa.errors import invalid, visible
+from dhkappa.cli.output import json_text, listed, naming_audit, only, open_errors, refuse, warn
+from dhkappa.errors import counted, invalid, shown, visible
+from dhkappa.inputs.excel import cell_text
 from dhkappa.paths import is_excel
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
     from dhkappa.table import Table
-
-_KEPT = ("annotators", "label", "annotator", "missing", "categories", "normalize", "map", "pool", "allow", "duplicates")
-"""Options that describe votes, and hold for the updated votes, too."""
 
 
 def merge(
@@ -48,6 +47,8 @@ def merge(
             files.append((found.votes, output, "votes"))
         if labels is not None or (stream and not (is_vote or as_json)):
             files.append((found.labels, labels, "labels"))
+        if labels is not None:
+            _check_kept(found, labels)
         # The content of all files is made before the first is written.
         contents = [_content(table, path, safe=safe, bom=bom) for table, path, _ in files]
     for (table, path, what), content in zip(files, contents, strict=True):
@@ -62,26 +63,25 @@ def merge(
     if not files:
         votes = "-o FILE writes the updated votes, " if is_vote else ""
         click.echo(f"Nothing was written: {votes}--labels FILE writes the corrected labels.", err=True)
-    elif command := _next_audit(source, found, given, output, labels):
-        click.echo(f"Next, run: {command}", err=True)
 
 
-def _next_audit(
-    source: Any, found: dhkappa.MergedReviews, given: Mapping[str, Any], output: str | None, labels: str | None
-) -> str:
-    """Return the command that audits the written votes and labels; empty if they do not join as they are."""
-    votes = source.data.table
-    if output is None or labels is None or found.to_list or votes is None:
-        return ""
-    if votes.source.tool is None and (
-        votes.roles.item != "item" or votes.roles.label is None
-    ):  # wide format: one table
-        return ""
-    context = click.get_current_context()
-    chosen = {name: param.get_default(context) for param in context.command.params if (name := param.name or "")}
-    kept = {name: given[name] for name in _KEPT if name in given}
-    chosen |= {**kept, "files": (output,), "items": labels, "suggested": ("new",)}
-    return command_line("audit", context, chosen)
+def _check_kept(found: dhkappa.MergedReviews, labels: str) -> None:
+    """Refuse to overwrite corrected labels of an earlier review that the new ones would lose."""
+    from dhkappa.inputs.reviews import read_corrections
+
+    if not os.path.exists(labels):
+        return
+    new = {cell_text(row["item"]): (row["new"], row["source"]) for row in found.labels}
+    lost = [
+        item
+        for item, label in read_corrections(labels).items()
+        if item not in new or (new[item][1] == "unchanged" and cell_text(new[item][0]) != label)
+    ]
+    if lost:
+        message = f"{shown([labels])} holds {counted(len(lost), 'corrected label')} of an earlier review"
+        message += f" that would be lost: {shown(lost)}."
+        hint = "Correct these further: pass that file with $items and new with $suggested, and write to another file."
+        raise invalid("labels", message, code="corrections-lost", hint=hint)
 
 
 def _content(table: Table, path: str | None, *, safe: bool, bom: bool) -> str | bytes:

@@ -56,7 +56,10 @@ def next_step(
     if verdict.code == "data-problem":
         return NextStep("fix-data", "Fix the error in the data first.")
     if verdict.code == "labels-from-votes":
-        return NextStep("other-votes", f"Judge {name} by votes that were not used to make its labels.")
+        return NextStep(
+            "other-votes",
+            f"Judge {name} by votes that were not used to make its labels, on a new random sample of items.",
+        )
     if any(one.severity == "warning" and one.concerns(name) for one in problems):
         return NextStep("check-warning", "Look into the warnings about the data first: they can change the verdict.")
     if verdict.depends_on_flagged:

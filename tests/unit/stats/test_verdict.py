@@ -247,7 +247,9 @@ def test_annotators_no_better_than_random_give_no_grade() -> None:
     verdict = verdict_of(audit)
     assert verdict.code == "not-enough-data"
     assert verdict.headline == "The annotators agree too little with each other to judge llm."
-    assert audit.verdict().with_all.code == "not-enough-data"
+    whole = audit.verdict().with_all
+    assert whole
+    assert whole.code == "not-enough-data"
     assert (audit.verdict().code, audit.verdict().flagged) == ("clearly-below", (0,))  # from the votes of the others
 
 
