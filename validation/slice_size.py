@@ -46,7 +46,7 @@ def one_set(rng: Generator, slices: int, size: int, kind: str, kappa: float) -> 
     read = read_votes(np.concatenate(votes), np.concatenate(labels))
     [column] = slices_of_arrays(np.repeat(np.arange(slices), size), read, votes)
     whole = estimate_dh(sample_of(read.distinct_patterns()[0]))
-    table = slices_of(column, LABELER, whole, grade=lambda estimate, interval: "")
+    table = slices_of(column, LABELER, whole, grade=lambda estimate, interval, name: "")
     rows = [row for row in table.table if row["pvalue"] == row["pvalue"]]
     covered = [row["difference_low"] <= 0 <= row["difference_high"] for row in rows]
     return table.pvalue, float(np.mean(covered))

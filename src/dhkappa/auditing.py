@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from dhkappa.audit_output import AuditOutput
+from dhkappa.audit_verdicts import AuditVerdicts
 from dhkappa.core import Categories, Label
 from dhkappa.core.annotator_groups import AnnotatorColumn
 from dhkappa.core.items import Counts, ItemVotes
@@ -26,11 +27,9 @@ from dhkappa.stats.annotator_votes import require_annotators, require_items
 from dhkappa.stats.annotators import annotator_table
 from dhkappa.stats.change import Changes
 from dhkappa.stats.compare import AnnotatorComparison
-from dhkappa.stats.gate import Gate, gate_of
+from dhkappa.stats.flagged import Flagged
+from dhkappa.stats.gate import Gate
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
-from dhkappa.stats.intervals import ConfidenceInterval
-from dhkappa.stats.kappa import Estimate
-from dhkappa.stats.next_step import NextStep, next_step
 from dhkappa.stats.next_votes import next_votes
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.other_annotators import OtherAnnotators, other_annotators
@@ -40,7 +39,7 @@ from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_cate
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
 from dhkappa.stats.slice_table import Slices, slices_of
-from dhkappa.stats.verdict import groups_of, judge, summarize
+from dhkappa.stats.verdict import groups_of, summarize
 from dhkappa.stats.weights import Weights
 from dhkappa.stats.without import WithoutAnnotators
 from dhkappa.table import Display, Table
@@ -52,7 +51,7 @@ _LEFT_OUT = (
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Audit(AnnotatorSliced, AuditOutput, Display):
+class Audit(AnnotatorSliced, AuditOutput, AuditVerdicts, Display):
     """The results of ``dhkappa.audit``. Methods take the name of a labeler; with one labeler it may be omitted.
 
     Tables are computed when they are first used. With agreement weights, every kappa is a weighted kappa.
@@ -89,6 +88,8 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
     _scores: list[AnnotatorScores] = field(default_factory=list)
     _other_annotators: dict[str, OtherAnnotators] = field(default_factory=dict)
+    _flagged: list[Flagged | None] = field(default_factory=list)  # the annotators, once they were asked for
+    _audits_without: list[Any] = field(default_factory=list)
     _annotator_columns: dict[str, AnnotatorColumn] = field(default_factory=dict)
     _annotator_slices: dict[tuple[str, str], AnnotatorSlices] = field(default_factory=dict)
     _without: Callable[..., Any] | None = None  # audits the data without some annotators
@@ -250,16 +251,9 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         key = find_slices(column, self._slice_columns), self._name(labeler)
         if key not in self._slices:
             found, whole, level = self._slice_columns[key[0]], self.kappas[key[1]].estimate, self.confidence_level
-            known = partial(self._grade, key[1])
+            known = partial(self._grade, key[1], key[0])
             self._slices[key] = slices_of(found, key[1], whole, confidence_level=level, grade=known)
         return self._slices[key]
-
-    def _grade(self, labeler: str, estimate: Estimate, interval: ConfidenceInterval) -> str:
-        """Return the code of the verdict on some items of a labeler; annotators are compared on all items."""
-        baseline = annotator_baseline(estimate, confidence_level=interval.confidence_level)
-        annotators = partial(self.annotators, labeler) if self.knows_annotators else None
-        compared = self._annotator_comparisons.get(labeler)
-        return judge(labeler, estimate, interval, baseline, compared, self.problems, annotators).code
 
     def annotator_baseline(self, labeler: str | None = None) -> AnnotatorBaseline:
         """Return the kappa of a typical annotator, and the labeler compared with it, on the same items."""
@@ -307,30 +301,6 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         return labelers_table(self.kappas, self.confidence_level, self.comparison.not_ranked if self.comparison else ())
 
     @property
-    def verdicts(self) -> dict[str, Verdict]:
-        """The verdict on each labeler."""
-        return {name: self.verdict(name) for name in self.kappas}
-
-    def verdict(self, labeler: str | None = None) -> Verdict:
-        """Return whether the labels of a labeler can be trusted, as a grade and a sentence."""
-        name = self._name(labeler)
-        if name not in self._verdicts:
-            interval = self.kappas[name].confidence_interval(self.confidence_level)
-            compared = self._annotator_comparisons.get(name)
-            annotators = partial(self.annotators, name) if self.knows_annotators else None
-            known = self.annotator_baseline(name), compared, self.problems, annotators
-            self._verdicts[name] = judge(name, self.kappas[name].estimate, interval, *known)
-        return self._verdicts[name]
-
-    def next_step(self, labeler: str | None = None) -> NextStep:
-        """Return what to do next about a labeler, such as the category to fix first."""
-        name = self._name(labeler)
-        tables = (
-            () if self.kappas[name].exact is None else self._table(what, name) for what in ("categories", "confusion")
-        )
-        return next_step(self.verdict(name), self.problems, *tables)
-
-    @property
     def summary(self) -> str:
         """The answer in a few sentences: which labeler is best, can it be trusted, and in which category least."""
         return f"{self.headline} {self.details}".strip()
@@ -355,42 +325,6 @@ class Audit(AnnotatorSliced, AuditOutput, Display):
         fewer = ranked < max(kappa.n_items for kappa in self.kappas.values())
         not_ranked = compared.not_ranked if compared else {}
         return summarize(self.verdicts, self.groups, not_ranked, ranked if fewer else 0)
-
-    def gate(
-        self,
-        fail_under: float | str | None = None,
-        *,
-        on: str = "low",
-        keep: float | None = None,
-        margin: float | None = None,
-        min_coverage: float | None = None,
-    ) -> Gate:
-        """Test whether the labelers are good enough: each passes, fails, or is undecided.
-
-        Parameters
-        ----------
-        fail_under
-            The least allowed kappa. A labeler passes if its lower confidence limit is at least this, and fails if its
-            upper limit is below. Or ``"annotators"``, to test whether it is as good as a typical annotator.
-        on
-            ``"low"``, or ``"value"`` to compare kappa itself instead of its confidence limits.
-        keep, margin
-            With ``fail_under="annotators"``: the share of a typical annotator's kappa above random labels that the
-            labeler must keep, 0.8 by default, or how far its kappa may be below that of a typical annotator.
-        min_coverage
-            The least allowed share of items with a suggested label.
-
-        Examples
-        --------
-        >>> import dhkappa
-        >>> sim = dhkappa.simulate(300, labelers={"llm": 0.9}, annotators=4, rng=1)
-        >>> dhkappa.audit(sim.votes, sim.suggested).gate("annotators", keep=0.9).outcome
-        'pass'
-        """
-        level = self.confidence_level
-        tested = {name: (kappa.estimate, kappa.confidence_interval(level)) for name, kappa in self.kappas.items()}
-        options: dict[str, Any] = {"on": on, "keep": keep, "margin": margin, "min_coverage": min_coverage}
-        return gate_of(tested, fail_under, **options, problems=self.problems)
 
     def sample_sizes(self, labeler: str | None = None) -> Table:
         """Return the number of items that narrower intervals would need, voted on like these; see ``dhkappa.plan``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +19,10 @@ from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.columns import DataKeywords, check_options_absent
 from dhkappa.inputs.conditions import Condition
 from dhkappa.inputs.dataset import Dataset
+from dhkappa.inputs.excel import cell_text
 from dhkappa.inputs.problems import accept
-from dhkappa.inputs.reviews import Reviews, read_reviews, refuse_repeated
+from dhkappa.inputs.problems.copies import CORRECTED
+from dhkappa.inputs.reviews import Reviews, read_corrections, read_reviews, refuse_repeated
 from dhkappa.inputs.tally import Tally
 from dhkappa.inputs.updated_votes import annotator_name, check_annotators, is_listed, updated_votes
 from dhkappa.run_audit import audit_of
@@ -30,10 +33,12 @@ from dhkappa.table import Display, Table, plain
 _ACTIONS = ("vote", "decision")
 _NO_SAMPLE = "The reviewed items are no random sample, so the kappas after the review are no estimates for all items."
 _FROM_VOTES = (
-    "Corrected labels are made from votes that they then agree with, so they are not judged. A later audit of them "
-    "with the same votes is no better, and does not always warn."
+    "Corrected labels are made from votes that they then agree with, so they are not judged. To judge the corrected "
+    "labels, have a new random sample of items voted on."
 )
 _NOT_JUDGED = "not judged: made from votes"
+_CORRECTED = "The labels were corrected by reviews of these votes."
+_NEW_SAMPLE = "To judge the corrected labels, have a new random sample of items voted on."
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -54,7 +59,7 @@ class MergedReviews(Display):
     to_list : new columns of votes, which must be named as the other columns of annotators are
     before : the audit of the data
     after : the audit of the same labels with the votes of reviewers
-    corrected : the audit of the corrected labels with the votes of reviewers
+    corrected : the audit of the corrected labels with the votes of reviewers; its verdict is never a grade
     """
 
     action: str
@@ -123,7 +128,7 @@ class MergedReviews(Display):
             {"labels": labels.strip(), "votes": votes, **_row(audit, self.labeler)}
             for labels, (votes, audit) in audits.items()
         ]
-        if self.action == "vote" and self.changed and isinstance(self.corrected, Audit):
+        if isinstance(self.corrected, Audit):
             rows[-1]["verdict"] = _NOT_JUDGED
         return Table({name: [row[name] for row in rows] for name in rows[0]}, title=f"Audits of {self.labeler}")
 
@@ -161,12 +166,28 @@ class MergedReviews(Display):
     @property
     def caution(self) -> str:
         """What the audits after the review do not show."""
-        return f"{_NO_SAMPLE} {_FROM_VOTES}" if self.action == "vote" else _NO_SAMPLE
+        return f"{_NO_SAMPLE} {_FROM_VOTES}"
 
     def _display(self) -> Iterator[str | Table | Sequence[str]]:
         yield self.summary
         yield self.table()
         yield self.remarks
+
+    def check_kept(self, path: str) -> None:
+        """Refuse to overwrite a file of labels that an earlier review corrected and the new labels would lose."""
+        if not os.path.exists(path):
+            return
+        new = {cell_text(row["item"]): (row["new"], row["source"]) for row in self.labels}
+        lost = [
+            item
+            for item, label in read_corrections(path).items()
+            if item not in new or (new[item][1] == "unchanged" and cell_text(new[item][0]) != label)
+        ]
+        if lost:
+            message = f"{shown([path])} holds {counted(len(lost), 'corrected label')} of an earlier review"
+            message += f" that would be lost: {shown(lost)}."
+            hint = "Correct these further: pass that file with $items and new with $suggested. Write to another file."
+            raise invalid("labels", message, code="corrections-lost", hint=hint)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: ``labels`` of the reviewed items only; NaN is None."""
@@ -296,11 +317,13 @@ def merge_reviews(
     kept = [problem for problem in problems if problem.labelers or problem.code not in alone]
     run: dict[str, Any] = {"pool": pool, "confidence_level": confidence_level}
     audits = [_audit(given.counts, evidence.item_votes, labeler, problems=problems, **run)]
+    made = Problem("labels-from-votes", "warning", _CORRECTED, (), _NEW_SAMPLE, (labeler,), because=CORRECTED)
     for changed in (whole, with_labels(whole, labeler, chosen)):
         new = replace(evidence, counts=count(changed), item_votes=changed.merged(), table=None)
         found = find_problems(new, allow)
         codes = {problem.code for problem in found}
         found = accept([*found, *(problem for problem in kept if problem.code not in codes)], allow)
+        found = found if changed is whole else (made, *(one for one in found if one.code != made.code))
         audits.append(_audit(new.counts, new.item_votes, labeler, problems=found, **run))
     names, old = votes.item_names(), suggested_labels(votes, labeler)
     labels = [chosen.get(place, label) for place, label in enumerate(old)]

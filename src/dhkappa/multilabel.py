@@ -19,7 +19,7 @@ from dhkappa.table import Display, Table, plain
 
 
 class CategoryAudits(Mapping[Label, Audit]):
-    """The audit of each category, computed when it is first used."""
+    """The ``Audit`` of each category, computed when it is first used."""
 
     def __init__(self, categories: Categories, make: Callable[[Label], Audit]) -> None:
         self._categories, self._make = categories, make
@@ -54,7 +54,7 @@ class MultilabelAudit(Display):
         number of items for which the category is suggested, ``vote_share`` the share of votes that have it, ``kappa``
         with its confidence interval, ``pvalue`` of the test against random labels, ``pvalue_holm`` adjusted for all
         categories of the labeler, and ``fleiss``, the agreement of annotators on this category
-    audits : the audit of each category, with labels ``"no"`` and ``"yes"``; computed when it is first used
+    audits : the ``Audit`` of each category, with labels ``"no"`` and ``"yes"``; computed when it is first used
     kappas : the kappa of each category, by labeler
     labelers : the names of the labelers
     confidence_level : confidence level of all intervals

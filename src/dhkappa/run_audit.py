@@ -43,9 +43,9 @@ class _Without:
     names: tuple[str, ...]
     rng: int | None
 
-    def __call__(self, *annotators: Any) -> Any:
-        data = self.data.exclude_annotators(*annotators).without_slices()
-        return self.again(data, list(self.names), rng=self.rng)
+    def __call__(self, *annotators: Any, slices: bool = False) -> Any:
+        data = self.data.exclude_annotators(*annotators)
+        return self.again(data if slices else data.without_slices(), list(self.names), rng=self.rng)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _without_data, ()
@@ -56,7 +56,7 @@ def _without_data() -> Callable[..., Any]:
     return _refuse
 
 
-def _refuse(*annotators: Any) -> Any:
+def _refuse(*annotators: Any, slices: bool = False) -> Any:
     message = "A copied or pickled audit no longer has its data, so no annotator can be left out."
     raise DataError(message, code="audit-detached", hint="Use the first audit, or audit the data again.")
 

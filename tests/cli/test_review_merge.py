@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +113,12 @@ def test_long_format(folder: Path, capsys: Capsys) -> None:
         writer.writerows(rows)
     done = inside(capsys, *words, "--merge", "next.csv", "-o", "new.csv", "--labels", "the labels.csv")
     assert done.returncode == 0, done.stderr
-    following = done.stderr.splitlines()[-1]
-    assert "Next, run: dhkappa audit new.csv --suggested new --items 'the labels.csv'" in following
-    told = answer(inside(capsys, *shlex.split(following)[3:], "--format", "json").stdout)["result"]
+    assert "dhkappa audit" not in done.stderr
+    again = ("audit", "new.csv", "--items", "the labels.csv", "-s", "new", "--allow", "too-few-items")
+    told = answer(inside(capsys, *again, "--format", "json").stdout)["result"]
+    assert told["labelers"]["new"]["verdict"]["code"] == "labels-from-votes"
+    accepted = answer(inside(capsys, *again, "--allow", "labels-from-votes", "--format", "json").stdout)["result"]
+    assert accepted["labelers"]["new"]["verdict"]["code"] == "not-enough-data"
     labels = {row["item"]: row["new"] for row in rows_of("the labels.csv")}
     votes = [[row["label"] for row in rows_of("new.csv") if row["item"] == item] for item in labels]
     assert told["labelers"]["new"]["kappa"]["exact"] == str(dhkappa.dh_kappa(votes, [*labels.values()]).exact)
@@ -219,3 +221,26 @@ def test_the_schema_refuses_missing_and_unknown_keys(reviewed: Path, capsys: Cap
             assert not VALID.is_valid(told)
             del place["new_key"]
         assert VALID.is_valid(told)
+
+
+def test_a_second_merge_does_not_lose_the_first_corrections(folder: Path, capsys: Capsys) -> None:
+    cast = [(f"t{n}", f"ann_{who}", vote) for n, row in enumerate(VOTES, 1) for who, vote in enumerate(row) if vote]
+    Path("long.csv").write_text("item,annotator,label\n" + "".join(f"{','.join(row)}\n" for row in cast))
+    Path("items.csv").write_text("item,suggested\n" + "".join(f"t{n},spam\n" for n in range(1, 9)))
+    for n, item in (("1", "t1"), ("2", "t2")):
+        Path(f"filled{n}.csv").write_text(f"item,new_label\n{item},ham\n")
+    words = ("--allow", "too-few-items", "--as", "decision")
+    first = ("review", "long.csv", "--items", "items.csv", *words, "--merge", "filled1.csv", "--labels", "one.csv")
+    assert inside(capsys, *first).returncode == 0
+    assert inside(capsys, *first).returncode == 0  # the same corrections again
+    before = Path("one.csv").read_bytes()
+    second = ("review", "long.csv", "--items", "items.csv", *words, "--merge", "filled2.csv", "--labels", "one.csv")
+    lost = inside(capsys, *second)
+    assert lost.returncode == 2
+    assert "'t1'" in lost.stderr
+    assert Path("one.csv").read_bytes() == before
+    further = ("review", "long.csv", "--items", "one.csv", "-s", "new", *words, "--merge", "filled2.csv")
+    assert inside(capsys, *further, "--labels", "two.csv").returncode == 0
+    assert [row["new"] for row in rows_of("two.csv")][:3] == ["ham", "ham", "spam"]
+    Path("other.csv").write_text("a,b\n1,2\n")  # some other file
+    assert inside(capsys, *further, "--labels", "other.csv").returncode == 0

@@ -35,6 +35,7 @@ def command(words: str) -> Callable[[], Any]:
         with tempfile.TemporaryDirectory() as folder, chdir(folder):
             Path("votes.csv").write_text("item,suggested,ann_1,ann_2\n" + "=1,a,a,a\n2,b,b,b\n3,a,b,a\n4,b,a,b\n")
             Path("review.csv").write_text("item,new_label\n2,a\n")
+            Path("labels.csv").write_text("item,old,new,source\n3,a,b,decision\n")
             call("review", "votes.csv", "--merge", "review.csv", *words.split())
 
     return run
@@ -66,6 +67,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "merge-filtered (annotator)": lambda: merged(
         filled("a"), Dataset(pl.DataFrame(VOTES)).exclude_annotators("ann_1"), action="decision"
     ),
+    "corrections-lost": command("--as decision --raw --allow too-few-items --labels labels.csv"),
     "same-output": command("-o x.csv --labels x.csv"),
     "no-votes-added": command("-o x.csv --as decision"),
     "formula-in-data": command("-o x.csv --allow too-few-items"),

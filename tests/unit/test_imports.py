@@ -21,7 +21,7 @@ ORDER = (
     ROOT,
     {"core"},
     {"inputs", "stats"},
-    {"audit_output"},
+    {"audit_output", "audit_verdicts"},
     {"annotator_audit", "auditing"},
     {"multilabel", "planning", "pooling", "tracking"},
     {"run_audit"},
@@ -34,7 +34,7 @@ ORDER = (
 )
 # A Dataset makes a Tally, and Tally.update, inside it, a Dataset. With agreement weights, kappa is estimated there.
 LATER = {"inputs.tally": ("inputs.dataset",), "stats.kappa": ("stats.weighted",)}
-MAX_LAYERS = 12
+MAX_LAYERS = 13
 MAX_LINES = 500
 
 

@@ -109,7 +109,9 @@ def test_the_loop_on_data_with_a_known_truth(tmp_path: Path) -> None:
     assert (merged.n_reviewers_confirmed, merged.n_reviewers_changed) == (sum(said.values()), 48 - sum(said.values()))
     assert merged.n_changed_against == len({*outvoted} & {*merged.changed})
     assert merged.table().column("verdict")[2] == "not judged: made from votes"
-    assert "the same votes" in merged.caution
+    assert isinstance(merged.corrected, dhkappa.Audit)
+    assert merged.corrected.verdict("llm").code == "labels-from-votes"
+    assert merged.corrected.gate("annotators").outcome != "pass"
     right = [sum(row[which] == TRUTH[row["item"]] for row in merged.labels) for which in ("old", "new")]
     assert right[1] > right[0]
     # Auditing the written votes again gives the audit of the result.
@@ -147,7 +149,9 @@ def test_decisions_are_the_labels() -> None:
     labels = merged.labels.column("new")
     assert merged.corrected.kappas["llm"].exact == dhkappa.dh_kappa(VOTES, labels).exact
     assert merged.table().column("labels") == ["suggested", "corrected"]
-    assert "not judged" not in merged.table().column("verdict")[1]
+    assert isinstance(merged.corrected, dhkappa.Audit)
+    assert merged.corrected.verdict("llm").code == "labels-from-votes"
+    assert merged.table().column("verdict")[1] == "not judged: made from votes"
     assert (merged.n_reviewers_confirmed, merged.n_reviewers_changed) == (len(merged.confirmed), len(merged.changed))
     assert "After their votes" not in merged.summary
 
@@ -598,3 +602,26 @@ def test_what_reviewers_said_is_told_apart_from_what_the_votes_gave() -> None:
     assert (against.n_reviewers_confirmed, against.n_reviewers_changed, against.n_changed_against) == (1, 0, 1)
     assert "replaced 1 label, 1 of them against the reviewers." in against.summary
     assert "--as decision" in against.summary
+
+
+def test_corrected_labels_are_recognized_in_any_column(tmp_path: Path) -> None:
+    import pandas as pd
+
+    sim = dhkappa.simulate(300, labelers={"llm": 0.7}, annotators=4, rng=3)
+    queue = dhkappa.audit(sim.votes, sim.suggested, progress=False).review("llm", limit=30)
+    filled = Table({"item": queue.column("item"), "new_label": queue.column("majority")})
+    for action, columns in (("vote", {}), ("decision", {"new": "mine", "source": "came from"})):
+        labels = dhkappa.merge_reviews(sim.votes, filled, sim.suggested, action=action).labels
+        frame = pd.DataFrame({columns.get(name, name): labels.column(name) for name in labels.names})
+        own = columns.get("new", "new")
+        votes = [(item, who, vote) for item, row in enumerate(sim.votes) for who, vote in enumerate(row)]
+        long = pd.DataFrame(votes, columns=["item", "annotator", "label"])
+        wide = pd.concat([frame, pd.DataFrame(sim.votes).add_prefix("ann_")], axis=1)
+        for data, items in ((long, frame), (wide, None)):
+            known = {"item": "item"} | ({} if items is None else {"items": items})
+            audit = dhkappa.audit(data, suggested={"x": own, "before": "old"}, progress=False, **known)
+            assert audit.verdict("x").code == "labels-from-votes"
+            assert audit.verdict("before").judged
+            assert audit.next_step("x").code == "other-votes"
+        accepted = dhkappa.audit(long, suggested=[own], items=frame, allow=["labels-from-votes"], progress=False)
+        assert accepted.verdict().judged  # these are new votes

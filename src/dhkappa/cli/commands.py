@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +137,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
             title = f"{title}: is it {category!r}?"
         found = with_baseline(found, given) if saves else found
         labeled = isinstance(found, dhkappa.Audit)
-        gate = _gate(found.kappas, given, found.problems) if labeled else None
+        gate = _gate(found.kappas, given, found.problems, found.estimate_without_flagged) if labeled else None
         if labeled and output is not None:
             progress.describe("writing the report")
             found.to_html(output, title=title, command=command_line_typed(), gate=gate)
@@ -218,7 +218,13 @@ def _show_multilabel(found: dhkappa.MultilabelAudit, title: str, given: Mapping[
     problems = [
         replace(one, labelers=tuple(row for name in one.labelers for row in rows[name])) for one in found.problems
     ]
-    gate = _gate({row: kappa for own in rows.values() for row, kappa in own.items()}, given, problems)
+    audits = {row: (name, place) for name, own in rows.items() for place, row in enumerate(own)}
+
+    def without(row: str) -> Any:
+        name, place = audits[row]
+        return found.audits[found.categories[place]].estimate_without_flagged(name)
+
+    gate = _gate({row: kappa for own in rows.values() for row, kappa in own.items()}, given, problems, without)
     if given["output_format"] == "json":
         click.echo(json_text("audit", found.to_dict() | {"report": None, **left_out(given["data"])}, gate))
     elif given["output_format"] == "markdown":
@@ -239,7 +245,7 @@ def score(**given: Any) -> None:
     with Progress(None, "counting votes"):
         kappas = _kappas(source, given["weights"])
         problems = naming_audit(source.problems())
-    gate = _gate(kappas, given, problems)
+    gate = _gate(kappas, given, problems, source.estimate_without_flagged)
     level = given["confidence_level"]
     if given["output_format"] == "json":
         labelers = {name: kappa.to_dict(level) for name, kappa in kappas.items()}
@@ -274,7 +280,7 @@ def compare(**given: Any) -> None:
         sample = {name: given[name] for name in known} | {"rng": given["seed"]}
         found = dhkappa.compare(source.data, source.suggested, pool=source.pool, **sample)
         problems = naming_audit(source.problems())
-    gate = _gate(found.kappas, given, problems)
+    gate = _gate(found.kappas, given, problems, source.estimate_without_flagged)
     if given["output_format"] == "json":
         click.echo(json_text("compare", found.to_dict() | listed(problems) | left_out(source.data), gate))
     else:
@@ -412,7 +418,12 @@ def _terminal() -> Terminal:
     return Terminal()
 
 
-def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> Gate | None:
+def _gate(
+    kappas: Mapping[str, Kappa],
+    given: Mapping[str, Any],
+    problems: Sequence[Problem],
+    without: Callable[[str], Any],
+) -> Gate | None:
     """Test the gate, and set the exit code: 1 if a labeler fails, 3 if one is undecided, 2 if the data has errors."""
     check_items(kappas, given["files"])
     errors, meta = open_errors(problems), click.get_current_context().meta
@@ -429,7 +440,7 @@ def _gate(kappas: Mapping[str, Kappa], given: Mapping[str, Any], problems: Seque
     level = given["confidence_level"]
     tested = {name: (kappa.estimate, kappa.confidence_interval(level)) for name, kappa in kappas.items()}
     names = ("fail_under", "on", "keep", "margin", "min_coverage")
-    gate = gate_of(tested, **{name: given[name] for name in names}, problems=problems)
+    gate = gate_of(tested, **{name: given[name] for name in names}, problems=problems, without=without)
     if errors:
         meta[EXIT] = f"The gate cannot be tested: {errors[0].text(flag)}", 2
     elif gate.outcome != "pass":

@@ -10,16 +10,13 @@ import click
 import dhkappa
 from dhkappa.cli.files import content_of, write
 from dhkappa.cli.filters import left_out, say_left_out
-from dhkappa.cli.output import command_line, json_text, listed, naming_audit, only, open_errors, refuse, warn
+from dhkappa.cli.output import json_text, listed, naming_audit, only, open_errors, refuse, warn
 from dhkappa.errors import invalid, visible
 from dhkappa.paths import is_excel
 from dhkappa.resources import Progress
 
 if TYPE_CHECKING:
     from dhkappa.table import Table
-
-_KEPT = ("annotators", "label", "annotator", "missing", "categories", "normalize", "map", "pool", "allow", "duplicates")
-"""Options that describe votes, and hold for the updated votes, too."""
 
 
 def merge(
@@ -48,6 +45,8 @@ def merge(
             files.append((found.votes, output, "votes"))
         if labels is not None or (stream and not (is_vote or as_json)):
             files.append((found.labels, labels, "labels"))
+        if labels is not None:
+            found.check_kept(labels)
         # The content of all files is made before the first is written.
         contents = [_content(table, path, safe=safe, bom=bom) for table, path, _ in files]
     for (table, path, what), content in zip(files, contents, strict=True):
@@ -62,26 +61,6 @@ def merge(
     if not files:
         votes = "-o FILE writes the updated votes, " if is_vote else ""
         click.echo(f"Nothing was written: {votes}--labels FILE writes the corrected labels.", err=True)
-    elif command := _next_audit(source, found, given, output, labels):
-        click.echo(f"Next, run: {command}", err=True)
-
-
-def _next_audit(
-    source: Any, found: dhkappa.MergedReviews, given: Mapping[str, Any], output: str | None, labels: str | None
-) -> str:
-    """Return the command that audits the written votes and labels; empty if they do not join as they are."""
-    votes = source.data.table
-    if output is None or labels is None or found.to_list or votes is None:
-        return ""
-    if votes.source.tool is None and (
-        votes.roles.item != "item" or votes.roles.label is None
-    ):  # wide format: one table
-        return ""
-    context = click.get_current_context()
-    chosen = {name: param.get_default(context) for param in context.command.params if (name := param.name or "")}
-    kept = {name: given[name] for name in _KEPT if name in given}
-    chosen |= {**kept, "files": (output,), "items": labels, "suggested": ("new",)}
-    return command_line("audit", context, chosen)
 
 
 def _content(table: Table, path: str | None, *, safe: bool, bom: bool) -> str | bytes:

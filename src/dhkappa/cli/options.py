@@ -327,6 +327,18 @@ class Input:
         evidence = self.data.evidence(self.suggested, ordered=self.given.get("weights") is not None, fetch=fetch)
         return find_problems(evidence, self.allow)
 
+    def estimate_without_flagged(self, labeler: str) -> Any:
+        """Return the condition that flagged annotators are left out, and kappa then; None if nobody is flagged."""
+        from dhkappa.stats.annotator_scores import annotator_scores
+        from dhkappa.stats.flagged import Flagged
+
+        votes = self.data.evidence(self.suggested).item_votes
+        if votes is None or votes.annotators is None:
+            return None
+        flagged = Flagged.of(annotator_scores(votes), votes)
+        name = votes.columns.labeler(labeler if labeler in votes.columns.labelers else None)
+        return None if flagged is None else (flagged.without, flagged.estimate(name, self.pool))
+
     @property
     def pool(self) -> Any:
         """The size of the pool, or of each of its strata."""

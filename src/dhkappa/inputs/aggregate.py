@@ -20,11 +20,10 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import check_categories, check_declared, encode, name_key, natural_key, union
 from dhkappa.errors import DataError, counted, invalid, shown
 from dhkappa.inputs.arrays import read_columns, read_matrix, read_votes
-from dhkappa.inputs.backends import Ask, Coding, Query, balanced, kind_in
+from dhkappa.inputs.backends import SHOWN, Ask, Coding, Query, balanced, kind_in
 from dhkappa.inputs.count_columns import whole_counts
 from dhkappa.inputs.joins import check_unlisted
 from dhkappa.inputs.label_values import labels_in
-from dhkappa.inputs.row_names import names_of_kept, row_names
 from dhkappa.inputs.tables import LongTable, VoteTable, pick_items
 from dhkappa.resources import need
 
@@ -462,3 +461,23 @@ def _fetch_long(table: VoteTable) -> ItemVotes:
     place_of = {who: place for place, who in enumerate(annotators)}
     voter = np.fromiter(map(place_of.__getitem__, voters), np.int64, each.size)
     return replace(read, annotators=tuple(annotators), voter=voter)
+
+
+def row_names(table: VoteTable, n: int) -> Sequence[Any] | None:
+    """Return names of the n rows of a table without a column of items; None for their positions."""
+    return table.votes.row_names if table.source.row_names is None else table.source.row_names(n)
+
+
+def names_of_kept(table: VoteTable, places: Sequence[int]) -> Sequence[Any]:
+    """Return names of the rows that filters of a file have kept, by their places in the whole file."""
+    names = names_of_whole(table)
+    return places if names is None else [names[place] for place in places]
+
+
+def names_of_whole(table: VoteTable) -> Sequence[Any] | None:
+    """Return names of all rows of a file, also of those that filters leave out; None for their positions."""
+    if table.source.row_names is None:
+        return None
+    whole = replace(table.votes, tests=(), joined=None)
+    column = (table.roles.annotators or table.roles.counts)[0]
+    return table.source.row_names(table.count_rows(whole.pick({SHOWN: column})[0]))

@@ -70,18 +70,16 @@ class Dataset(Filterable, Sliceable):
     missing
         Labels that mean missing, such as ``"NA"``.
     sample_weight
-        What each item stands for, n numbers: one over its probability of being sampled. Only ratios matter. With a
-        table, the name of a column.
+        What each item stands for, n numbers: one over its probability of being sampled. Only ratios matter.
     strata
-        The stratum that each item was sampled from, n labels. With a table, the name of a column.
+        The stratum that each item was sampled from, n labels.
     clusters
-        The cluster that each item comes from, such as its document, conversation or user, n labels. With a table, the
-        name of a column. Standard errors and intervals then allow for items of a cluster being alike.
+        The document, conversation or user that each item comes from, n labels. Standard errors and intervals then allow
+        for items of a cluster being alike. With a table, these three are names of columns.
     annotators
         Wide format: the columns of votes, one per annotator, by name or pattern, such as ``"ann_*"``.
     item, label, annotator, count
-        Long format: the columns with the item, the label of the vote, who voted, or the number of equal votes. In wide
-        format, ``item`` may name the items.
+        Long format: the columns with the item (also in wide format), the label, who voted, or the number of votes.
     items
         Long format: a second table, or its path, with one row per item: suggested labels, weights, strata.
     duplicates
@@ -93,13 +91,11 @@ class Dataset(Filterable, Sliceable):
         New labels by old ones, for votes and suggested labels, such as ``{"1": "billing"}``; after ``normalize``.
         ``categories`` and ``missing`` are about labels after both.
     multilabel
-        If a vote is a set of labels: the separator of labels in text, such as ``";"``, ``"json"`` for JSON lists, or
-        True for lists. Only ``audit`` takes such data.
+        If a vote is a set of labels: their separator in text, ``"json"``, or True for lists. Only for ``audit``.
     unlisted
-        ``"error"`` if a vote is on an item that ``items`` lacks, or ``"unlabeled"`` to count the item without a label.
+        ``"error"`` if a vote is on an item that ``items`` lacks, or ``"unlabeled"`` to count it without a label.
     show
-        Columns to show next to items that are listed, such as their text; by default those called text, body, question,
-        prompt, content or url; ``[]`` for none.
+        Columns to show next to listed items; by default text, body, question, prompt, content and url; ``[]`` for none.
     slices
         Groups of items for ``Audit.slices``, which only ``audit`` takes: n values, or a mapping from names to n values.
         With a table, the name of a column, a list of names, or a mapping from columns to ``"day"``, ``"week"`` or
@@ -113,8 +109,6 @@ class Dataset(Filterable, Sliceable):
     >>> import dhkappa
     >>> votes = [["cat", "cat", "cat"], ["cat", "cat", "dog"], ["dog", "dog", "dog"]]
     >>> data = dhkappa.Dataset(votes, {"rule": ["cat", "dog", "dog"], "llm": ["cat", "cat", "dog"]})
-    >>> data
-    Dataset(3 items, 9 votes, 2 categories, labelers 'rule', 'llm')
     >>> dhkappa.dh_kappa(data, "rule").exact
     Fraction(4, 7)
     """
@@ -146,8 +140,8 @@ class Dataset(Filterable, Sliceable):
             return
         self.missing = missing_labels(missing)
         self._declared = declared_categories(categories, self.missing)
-        self._show: Any = roles.pop("show", None)
-        self._show = list(self._show) if isinstance(self._show, Iterator) else self._show
+        show: Any = roles.pop("show", None)
+        self._show = list(show) if isinstance(show, Iterator) else show
         if not roles.keys().isdisjoint(("slices", "annotators_table")):
             self._take_slices(roles, _opened)
         own: dict[str, Any] = {name: roles.pop(name) for name in RULE_OPTIONS if name in roles}

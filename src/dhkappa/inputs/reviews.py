@@ -20,6 +20,7 @@ from dhkappa.inputs.files import open_source
 from dhkappa.table import Table, is_formula
 
 _COLUMNS = ("item", "suggested", "new_label", "label", "annotator")
+_CORRECTED = ("item", "old", "new")  # columns of a file of corrected labels
 _LOOSE = LabelRules(RULES)  # spellings that are taken for one category
 _INTEGER = re.compile("-?[0-9]{1,18}")
 _MANY = 5  # items that an error names
@@ -97,16 +98,28 @@ def read_reviews(
     return Reviews(tuple(ordered), n_blank, spelling.respelled, tuple(spelling.new.values()))
 
 
-def _used(names: Sequence[str]) -> dict[str, str]:
+def read_corrections(path: str) -> dict[str, str | None]:
+    """Return the new label of each item whose label differs from the old one; nothing if a file has no such columns."""
+    try:
+        columns, _ = _columns_of(path, _CORRECTED)
+    except DataError:  # some other file, which is overwritten
+        return {}
+    if len(columns) < len(_CORRECTED):
+        return {}
+    rows = zip(columns["item"], columns["old"], columns["new"], strict=True)
+    return {item: new for item, old, new in rows if item is not None and new != old}
+
+
+def _used(names: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
     """Return the columns that are used, by the names that we give them; case does not matter."""
     folded = {name.casefold().strip(): name for name in reversed(names)} | {name: name for name in names}
-    return {name: folded[name] for name in _COLUMNS if name in folded}
+    return {name: folded[name] for name in wanted if name in folded}
 
 
-def _columns_of(reviews: Any) -> tuple[dict[str, list[str | None]], Sequence[str]]:
+def _columns_of(reviews: Any, wanted: Sequence[str] = _COLUMNS) -> tuple[dict[str, list[str | None]], Sequence[str]]:
     """Return the columns of a reviewed file or table that are used, as text, None if empty; and the names of all."""
     if isinstance(reviews, Table):
-        known = _used(reviews.names)
+        known = _used(reviews.names, wanted)
         return {name: [*map(cell_text, reviews.column(own))] for name, own in known.items()}, reviews.names
     files = None
     if isinstance(reviews, (str, os.PathLike)):
@@ -116,7 +129,7 @@ def _columns_of(reviews: Any) -> tuple[dict[str, list[str | None]], Sequence[str
     if frame is None:
         message = f"reviews must be the path of a reviewed file, or a table, got {shown([reviews])}."
         raise invalid("reviews", message, code="not-a-table")
-    used = _used(frame.names)
+    used = _used(frame.names, wanted)
     if not used:
         return {}, frame.names
     query = frame.pick({f"column_{place}": own for place, own in enumerate(used.values())})[0]

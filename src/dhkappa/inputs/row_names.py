@@ -12,13 +12,11 @@ import csv
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any, overload
+from typing import overload
 
 from dhkappa.errors import DataError
-from dhkappa.inputs.backends import SHOWN
-from dhkappa.inputs.tables import VoteTable
 
 
 class RowNames(Sequence[str]):
@@ -114,23 +112,3 @@ class FileRows:
         except csv.Error:
             return []
         return found[1:]
-
-
-def row_names(table: VoteTable, n: int) -> Sequence[Any] | None:
-    """Return names of the n rows of a table without a column of items; None for their positions."""
-    return table.votes.row_names if table.source.row_names is None else table.source.row_names(n)
-
-
-def names_of_kept(table: VoteTable, places: Sequence[int]) -> Sequence[Any]:
-    """Return names of the rows that filters of a file have kept, by their places in the whole file."""
-    names = names_of_whole(table)
-    return places if names is None else [names[place] for place in places]
-
-
-def names_of_whole(table: VoteTable) -> Sequence[Any] | None:
-    """Return names of all rows of a file, also of those that filters leave out; None for their positions."""
-    if table.source.row_names is None:
-        return None
-    whole = replace(table.votes, tests=(), joined=None)
-    column = (table.roles.annotators or table.roles.counts)[0]
-    return table.source.row_names(table.count_rows(whole.pick({SHOWN: column})[0]))

@@ -20,8 +20,8 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import LIST_MARK, SourceNote
 from dhkappa.core.shown_columns import ShownColumns
 from dhkappa.errors import DataError, counted
+from dhkappa.inputs.aggregate import names_of_whole
 from dhkappa.inputs.backends import SHOWN, Frame, Query, is_empty, kind_in
-from dhkappa.inputs.row_names import names_of_whole
 from dhkappa.inputs.tables import VoteTable, cast_items
 from dhkappa.resources import need
 

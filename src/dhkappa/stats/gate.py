@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from dhkappa.errors import Problem, invalid, shown
 from dhkappa.stats.annotator_baseline import KEEP, annotator_baseline
@@ -15,6 +15,7 @@ from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.sample import check_choice, check_real
 from dhkappa.table import Display, plain
 
+WithoutFlagged: TypeAlias = Callable[[str], tuple[str, Estimate | None] | None]
 ANNOTATORS = "annotators"
 """Value of ``fail_under`` that compares a labeler with a typical annotator."""
 _WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}  # nosec B105 - an outcome
@@ -51,19 +52,25 @@ class GateRow:
     @property
     def text(self) -> str:
         """The outcome as a sentence."""
-        digits = digits_of(self.high - self.low, least=3)
-        value, low, high = (self._written(x, digits) for x in (self.value, self.low, self.high))
-        name = _SCALE if self.measure == _SHARE else self.measure
-        known = not math.isnan(self.value + self.low)
-        measured = f"{name} undefined" if math.isnan(self.value) and math.isnan(self.low) else name
-        measured += "" if math.isnan(self.value) else f" {value}"
-        measured += "" if math.isnan(self.low) else f" ({low} to {high})"
-        text = f"{self.labeler} {_WORDS[self.outcome]}: {measured}, required {self._bound()}."
+        name, known = self._name, not math.isnan(self.value + self.low)
+        text = f"{self.labeler} {_WORDS[self.outcome]}: {name}{self.result or ' undefined'}, required {self._bound()}."
         reason = self.reason
         if self.outcome == "undecided" and known and not (reason or self.more_items):
             what = name.capitalize() if name.endswith("kappa") else f"The {name}"
             reason = f"{what} is too close to the bound."
         return " ".join(filter(None, (text, decided_by(self.more_items), reason)))
+
+    @property
+    def result(self) -> str:
+        """The measured value with its confidence limits, as words."""
+        digits = digits_of(self.high - self.low, least=3)
+        value, low, high = (self._written(x, digits) for x in (self.value, self.low, self.high))
+        value = "" if math.isnan(self.value) else f" {value}"
+        return value + ("" if math.isnan(self.low) else f" ({low} to {high})")
+
+    @property
+    def _name(self) -> str:
+        return _SCALE if self.measure == _SHARE else self.measure
 
     def _bound(self) -> str:
         """Return the bound as text, in percent of the measures that are written so."""
@@ -125,8 +132,12 @@ def gate_of(
     margin: float | None = None,
     min_coverage: float | None = None,
     problems: Sequence[Problem] = (),
+    without: WithoutFlagged | None = None,
 ) -> Gate:
-    """Test the kappas of some labelers, each with its interval at the confidence level; see ``Audit.gate``."""
+    """Test the kappas of some labelers, each with its interval at the confidence level; see ``Audit.gate``.
+
+    ``without`` returns a condition and kappa without flagged annotators, None if nobody is flagged.
+    """
     check_choice("on", on, ("low", "value"))
     if fail_under is None and min_coverage is None:
         hint = "Pass $fail_under, $min_coverage, or both."
@@ -138,7 +149,8 @@ def gate_of(
     rows = []
     for name, (estimate, interval) in kappas.items():
         if fail_under == ANNOTATORS:
-            rows.append(_against_annotators(name, estimate, keep, margin, interval.confidence_level))
+            known = keep, margin, interval.confidence_level
+            rows.append(_also_without(_against_annotators(name, estimate, *known), without, *known))
         elif fail_under is not None:
             rows.append(_kappa(name, estimate, interval, check_real("fail_under", fail_under, *_KAPPA), on))
         if min_coverage is not None:
@@ -199,3 +211,20 @@ def _against_annotators(
     if outcome == "undecided" and not math.isnan(value + low + high) and not estimate.sample.clustered:
         more = items_to_decide(found.n_items, value, low, high, bound)
     return GateRow(name, outcome, measure, bound, value, low, high, more, reason)
+
+
+def _also_without(
+    row: GateRow, without: WithoutFlagged | None, keep: float | None, margin: float | None, level: float
+) -> GateRow:
+    """Return an undecided row if a labeler passes, but would not without the annotators who are flagged."""
+    found = without(row.labeler) if without is not None and row.outcome == "pass" else None
+    if found is None:
+        return row
+    once, estimate = found
+    if estimate is None:
+        return replace(row, outcome="undecided", reason=f"{once} it cannot be tested.")
+    other = _against_annotators(row.labeler, estimate, keep, margin, level)
+    if other.outcome == "pass":
+        return row
+    what = "score" if row.measure == _SHARE else "difference"
+    return replace(row, outcome="undecided", reason=f"{once} the {what} is{other.result or ' undefined'}.")

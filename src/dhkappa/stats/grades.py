@@ -29,9 +29,29 @@ GRADES = {
 _JUDGMENTS = list(GRADES)[:6]
 NEVER_JUDGED = ("labels-from-votes", "data-problem")
 """The codes of labelers that no further votes of this kind can judge."""
+_FROM_THE_BEST = (*_JUDGMENTS[:3], "not-enough-data", *_JUDGMENTS[3:])  # no grade is less than any good one
 _SPLIT_ITEMS = 10  # with differing votes that show whether labels follow the majority
 _MAJORITY = 0.95  # of their labels that are the most frequent vote
 _MADE_FROM_THEM = "its labels look as if they were made from them"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherScore:
+    """A grade with its place on the scale, from the votes of all annotators, or without some of them."""
+
+    code: str
+    share: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> OtherScore:
+        """Return that of a verdict."""
+        return cls(verdict.code, verdict.share, verdict.low, verdict.high)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; NaN is None."""
+        return {name: plain(getattr(self, name)) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +76,11 @@ class Verdict:
         the votes well
     not_better : why the labeler is not called better than a typical annotator although the limits are above 1, as a
         clause; empty if it is not so
+    flagged : annotators whose votes agree less with the others than the rest does, or are not shown to be better than
+        guesses; empty if there are none, or if it is unknown who voted
+    left_out : whether the grade is that without the flagged annotators, because it is the lower one
+    with_all, without : grade and place on the scale from all votes, and without those of the flagged annotators; None
+        if nobody is flagged
     """
 
     code: str
@@ -71,6 +96,15 @@ class Verdict:
     high: float = math.nan
     disagree: bool = False
     not_better: str = ""
+    flagged: tuple[Any, ...] = ()
+    left_out: bool = False
+    with_all: OtherScore | None = None
+    without: OtherScore | None = None
+
+    @property
+    def depends_on_flagged(self) -> bool:
+        """Whether the grade is another one without the flagged annotators."""
+        return self.with_all is not None and self.without is not None and self.with_all.code != self.without.code
 
     @property
     def text(self) -> str:
@@ -90,7 +124,26 @@ class Verdict:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; NaN is None."""
         words = {name: getattr(self, name) for name in ("code", "short", "headline", "text")}
-        return words | {name: plain(getattr(self, name)) for name in ("share", "low", "high")}
+        flagged = None
+        if self.with_all is not None and self.without is not None:
+            flagged = {
+                "annotators": [plain(name) for name in self.flagged],
+                "left_out": self.left_out,
+                "with_all": self.with_all.to_dict(),
+                "without": self.without.to_dict(),
+            }
+        return words | {name: plain(getattr(self, name)) for name in ("share", "low", "high")} | {"flagged": flagged}
+
+
+def lower_code(one: str, other: str) -> str:
+    """Return the lower of two grades.
+
+    Examples
+    --------
+    >>> lower_code("on-par", "below"), lower_code("below", "not-enough-data"), lower_code("better", "not-enough-data")
+    ('below', 'below', 'not-enough-data')
+    """
+    return max(one, other, key=_FROM_THE_BEST.index)
 
 
 def cannot_judge(name: str, problems: Sequence[Problem]) -> Verdict | None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from dhkappa.errors import Problem, counted
 from dhkappa.stats.grades import Verdict
+from dhkappa.stats.notes import first_three
 from dhkappa.table import plain
 
 FEWEST = 10  # items of a category that is named
@@ -22,8 +23,9 @@ class NextStep:
 
     Attributes
     ----------
-    code : ``"fix-data"``, ``"check-warning"``, ``"check-result"``, ``"other-votes"``, ``"check-labels"``,
-        ``"guidelines"``, ``"third-vote"``, ``"more-items"``, ``"fix-category"``, ``"fix-labels"`` or ``"use-labels"``
+    code : ``"fix-data"``, ``"check-warning"``, ``"check-annotators"``, ``"check-result"``, ``"other-votes"``,
+        ``"check-labels"``, ``"guidelines"``, ``"third-vote"``, ``"more-items"``, ``"fix-category"``, ``"fix-labels"``
+        or ``"use-labels"``
     text : the step as one or two sentences
     category : the category to fix first; None if no category is named
     """
@@ -54,9 +56,16 @@ def next_step(
     if verdict.code == "data-problem":
         return NextStep("fix-data", "Fix the error in the data first.")
     if verdict.code == "labels-from-votes":
-        return NextStep("other-votes", f"Judge {name} by votes that were not used to make its labels.")
+        return NextStep(
+            "other-votes",
+            f"Judge {name} by votes that were not used to make its labels, on a new random sample of items.",
+        )
     if any(one.severity == "warning" and one.concerns(name) for one in problems):
         return NextStep("check-warning", "Look into the warnings about the data first: they can change the verdict.")
+    if verdict.depends_on_flagged:
+        return NextStep(
+            "check-annotators", f"Check the votes of {_flagged(verdict)} first: the verdict depends on them."
+        )
     if verdict.code == "no-better-than-random":
         check = "Check that labels and votes mean the same and belong to the same items."
         return NextStep("check-labels", f"Do not use the labels of {name}. {check}")
@@ -67,6 +76,12 @@ def next_step(
     if verdict.not_better:
         return NextStep("check-result", "Look into this reason first: it can change the verdict.")
     return _fix_category(verdict, categories, confusion)
+
+
+def _flagged(verdict: Verdict) -> str:
+    """Return the flagged annotators as words, up to three names."""
+    names = [str(name) for name in verdict.flagged]
+    return names[0] if len(names) == 1 else f"the {len(names):,} flagged annotators ({first_three(names)})"
 
 
 def _more_data(verdict: Verdict) -> NextStep:

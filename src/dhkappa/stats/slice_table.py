@@ -28,7 +28,7 @@ from dhkappa.stats.slices import kappa_by_group
 from dhkappa.stats.votes_baseline import MIN_ITEMS
 from dhkappa.table import Display, Table, plain
 
-Grade: TypeAlias = Callable[[Estimate, ConfidenceInterval], str]  # returns the code of the verdict on some items
+Grade: TypeAlias = Callable[[Estimate, ConfidenceInterval, str], str]  # the code of the verdict on a slice, by name
 
 FEWEST = 10  # items of a slice that is compared with the others
 MOST_GRADED = 200  # slices
@@ -167,7 +167,7 @@ def slices_of(
     columns: dict[str, Any] = {"slice": column.slices, "items": groups.items, "kappa": kappa}
     columns |= {"se": groups.se, "low": groups.low, "high": groups.high, "share": share, "loss": loss}
     columns |= _compared_columns(found, adjusted, slice(size), size >= MANY)
-    grades = _grades(sliced, groups, level, grade) if rows.weight is None else None
+    grades = _grades(sliced, column.slices, groups, level, grade) if rows.weight is None else None
     columns |= {"kappa_shrunk": ranks} | ({} if grades is None else {"grade": grades}) | {"reason": reasons}
     smallest = int(groups.items[groups.items > 1].min(initial=_SMALL))
     values = ranks if smallest < _SMALL else kappa
@@ -242,6 +242,7 @@ def _joined(
 
 def _grades(
     sliced: SlicedPatterns,
+    names: Sequence[str],
     groups: GroupKappas,
     level: float,
     grade: Grade,
@@ -254,7 +255,7 @@ def _grades(
         estimate = estimate_of(sliced, place)
         low, high = float(groups.low[place]), float(groups.high[place])
         interval = ConfidenceInterval(low, high, level, "beta", estimate.reason)
-        grades[place] = grade(estimate, interval)
+        grades[place] = grade(estimate, interval, names[place])
     return grades
 
 

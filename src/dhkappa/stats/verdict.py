@@ -38,11 +38,16 @@ def judge(
     comparison: AnnotatorComparison | None = None,
     problems: Sequence[Problem] = (),
     annotators: Callable[[], Table] | None = None,
+    *,
+    once: str = "",
+    also_without: bool = False,
 ) -> Verdict:
     """Return the verdict on one labeler.
 
     ``baseline`` is None if there is none. ``comparison`` with each annotator, and the function that returns the table
-    of ``annotators``, are None if they are unknown.
+    of ``annotators``, are None if they are unknown. ``once`` is a condition that sentences name, such as " once eli is
+    left out". ``also_without`` says that the labeler is judged without flagged annotators as well, so that no rule has
+    to ask whether single annotators matter.
     """
     if unjudged := cannot_judge(name, problems):
         scored = (
@@ -51,7 +56,7 @@ def judge(
         return replace(unjudged, details=scored)
     if math.isnan(interval.low):
         reason = estimate.reason or interval.reason or ""
-        return ungraded("not-enough-data", name, f"There is not enough data to judge {name}.", reason)
+        return ungraded("not-enough-data", name, f"There is not enough data to judge {name}{once}.", reason)
     scored = _scored(estimate, interval)
     random = rounded(estimate.baselines.random)
     write = _digits(interval.high - interval.low)
@@ -67,35 +72,38 @@ def judge(
     at_random = f"that of random labels is {write(random)}"
     if interval.high < random and not few:
         check = "Check that labels and votes mean the same and belong to the same items."
-        return _no_better(name, baseline, f"{scored}; {at_random}. {check}", worse=True)
+        return _no_better(name, baseline, f"{scored}; {at_random}. {check}", once, worse=True)
     if interval.low <= random:
         if interval.high < typical and not few:
-            return _no_better(name, baseline, f"{scored}; {at_random}.")
+            return _no_better(name, baseline, f"{scored}; {at_random}.", once)
         if disagree and not few:
-            return _unclear(name, estimate, scored)
+            return _unclear(name, estimate, scored, once)
         items = counted(estimate.n_items, "item")
-        headline = f"There is not enough data to judge {name}: {items} cannot tell it from random labels."
+        headline = f"There is not enough data to judge {name}{once}: {items} cannot tell it from random labels."
         return ungraded("not-enough-data", name, headline, _joined_sentences(f"{scored}; {at_random}.", unsure))
     if baseline is None or math.isnan(baseline.low):
         reason = (baseline.reason if baseline else None) or "A typical annotator's score is unknown."
         missing = f"{counted(estimate.n_items, 'item')} are too few to compare" if few else "The data cannot compare"
-        headline = f"{missing} {name} with a typical annotator. They show only that its labels are not random."
+        headline = f"{missing} {name} with a typical annotator{once}. They show only that its labels are not random."
         details = _joined_sentences(reason, f"{scored}.", unsure)
         found = ungraded("not-enough-data", name, headline, details, ranked=True)
         return replace(found, missing="items" if few or not disagree else "guidelines")
     if math.isnan(baseline.share_low) and baseline.method != "two-votes":  # annotators may be no better than random
-        return replace(_unclear(name, estimate, scored), ranked=True)
+        return replace(_unclear(name, estimate, scored, once), ranked=True)
     code = _grade(baseline, random)
-    not_better, evidence = _why_not_better(name, estimate, comparison, annotators) if code == "better" else ("", "")
+    not_better = evidence = ""
+    if code == "better":
+        not_better, evidence = _why_not_better(name, estimate, comparison, annotators, also_without)
     code = "on-par" if not_better else code
     ungradable = code == "not-enough-data"
     lacks_items = code == "not-enough-data" and not disagree and baseline.method != "two-votes"
     n_more = _n_more(baseline) if lacks_items and not estimate.sample.clustered else None  # items of clusters say less
-    short, headline = _words(name, code, baseline, n_more, not_better, disagree)
+    short, headline = _words(name, code, baseline, n_more, not_better, disagree, once)
     same = baseline.n_items == estimate.n_items or math.isnan(baseline.kappa_labeler)
     details = f"{scored}; {_typical(baseline, write)}." if same else f"{scored}. {_on_other_items(baseline, write)}"
     told = not_better and not evidence  # the headline says how many annotators score higher
-    matched = "" if told else _matched(name, comparison, close=code == "on-par" and not not_better)
+    by_chance = code == "on-par" and not not_better and not also_without
+    matched = "" if told else _matched(name, comparison, close=by_chance)
     details = _joined_sentences(details, evidence, matched, unsure if ungradable else caution)
     missing = "items"
     if ungradable:
@@ -109,22 +117,22 @@ def _joined_sentences(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _no_better(name: str, baseline: AnnotatorBaseline | None, details: str, worse: bool = False) -> Verdict:
+def _no_better(name: str, baseline: AnnotatorBaseline | None, details: str, once: str, worse: bool = False) -> Verdict:
     """Return the verdict on labels that are no better than random labels, with their share if its limits agree."""
     short = "worse than random labels" if worse else GRADES["no-better-than-random"]
     found = replace(ungraded("no-better-than-random", name, "", details), short=short)
     if baseline is None or not (baseline.share_high < 0 if worse else baseline.share_low <= 0):
         why = f"its labels in random order would fit the votes {'better' if worse else 'about as well'}"
-        return replace(found, headline=f"{name} is {short}: {why}.")
-    headline = f"{name} is {short}: it scores {_score(baseline)} {_SCALE}."
+        return replace(found, headline=f"{name} is {short}{once}: {why}.")
+    headline = f"{name} is {short}{once}: it scores {_score(baseline)} {_SCALE}."
     return replace(
         found, headline=headline, share=baseline.share_kept, low=baseline.share_low, high=baseline.share_high
     )
 
 
-def _unclear(name: str, estimate: Estimate, scored: str) -> Verdict:
+def _unclear(name: str, estimate: Estimate, scored: str, once: str) -> Verdict:
     """Return the verdict if the annotators are not shown to be better than random labels."""
-    headline = f"The annotators agree too little with each other to judge {name}."
+    headline = f"The annotators agree too little with each other to judge {name}{once}."
     details = f"Fleiss' kappa is {_digits(1)(rounded(estimate.fleiss))}. {scored}. Improve{_GUIDELINES}"
     return replace(ungraded("not-enough-data", name, headline, details), missing="guidelines")
 
@@ -180,10 +188,12 @@ def _why_not_better(
     estimate: Estimate,
     comparison: AnnotatorComparison | None,
     annotators: Callable[[], Table] | None,
+    also_without: bool,
 ) -> tuple[str, str]:
     """Return why a labeler must not be called better than a typical annotator, and the numbers behind it.
 
-    The reason is a clause, empty if nothing speaks against it. If annotators score higher, it has all numbers.
+    The reason is a clause, empty if nothing speaks against it. If annotators score higher, it has all numbers. What
+    single annotators can change is not asked if the labeler is judged without flagged annotators as well.
     """
     for share, label, often in rarely_suggested(estimate.sums, estimate.categories):
         return f"it {often} suggests {label!r}", f"{share:.0%} of the votes are {label!r}."
@@ -194,6 +204,8 @@ def _why_not_better(
     if comparison is None or math.isnan(comparison.difference):
         if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
             return "the annotators agree little with each other, and they cannot be compared one by one", ""
+        return "", ""
+    if also_without:
         return "", ""
     rows = [row for row in comparison.table if not math.isnan(row["difference"])]
     matched = round(comparison.matched * len(rows))
@@ -241,34 +253,40 @@ def _copied(annotators: Table, n_items: int) -> tuple[str, str]:
 
 
 def _words(
-    name: str, code: str, baseline: AnnotatorBaseline, n_more: int | None, not_better: str, disagree: bool
+    name: str,
+    code: str,
+    baseline: AnnotatorBaseline,
+    n_more: int | None,
+    not_better: str,
+    disagree: bool,
+    once: str,
 ) -> tuple[str, str]:
     """Return the grade in a few words, and as a sentence with one number and its limits.
 
     ``n_more`` is about how many more items would probably decide; None if that cannot be said. ``not_better`` is why a
-    labeler is not called better, and ``disagree`` whether annotators agree little.
+    labeler is not called better, ``disagree`` whether annotators agree little, and ``once`` the condition.
     """
     short, low, high = GRADES[code], baseline.share_low, baseline.share_high
     known = not math.isnan(low)
     if code == "not-enough-data" and not known:  # only bounds of a typical annotator are known
         why = "two votes per item are not enough. Get a third vote on some items."
-        return short, f"{name} cannot be compared with a typical annotator: {why}"
+        return short, f"{name} cannot be compared with a typical annotator{once}: {why}"
     if code == "not-enough-data" and disagree:
-        return short, f"The annotators agree too little with each other to judge {name}."
+        return short, f"The annotators agree too little with each other to judge {name}{once}."
     score = f"it scores {_score(baseline)} {_SCALE}" if known else ""
     if code == "not-enough-data":
         within = f"{_SCALE}, it may score anything from {_place(baseline)[1]}"
-        headline = f"There is not enough data to judge {name}: {within}."
+        headline = f"There is not enough data to judge {name}{once}: {within}."
         return short, _joined_sentences(headline, decided_by(n_more))
     if not_better:
         it = f"It scores {_score(baseline)} {_SCALE}" if known else "It looks better"
-        return short, f"{name} is {short}. {it}, but {not_better}."
+        return short, f"{name} is {short}{once}. {it}, but {not_better}."
     said = short
     if code == "below":
-        said = f"{short}, perhaps only slightly, perhaps much"
+        said = short if once else f"{short}, perhaps only slightly, perhaps much"
     if code == "clearly-below" and high < _FAR:
         short = said = "far worse than a typical annotator"
-    return short, f"{name} is {said}: {score}." if known else f"{name} is {said}."
+    return short, f"{name} is {said}{once}: {score}." if known else f"{name} is {said}{once}."
 
 
 def _score(baseline: AnnotatorBaseline) -> str:

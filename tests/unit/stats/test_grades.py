@@ -61,7 +61,7 @@ def test_verdict_as_data() -> None:
     assert verdict.more_items
     found = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
     words = {"code": "on-par", "short": "on par", "headline": "llm is on par.", "text": verdict.text}
-    assert found == words | {"share": 0.9, "low": 0.8, "high": None}
+    assert found == words | {"share": 0.9, "low": 0.8, "high": None, "flagged": None}
 
 
 def test_which_grades_are_judgments() -> None:

@@ -1,6 +1,7 @@
 """The table of slices against dh_kappa of the filtered data, and the rules for small slices."""
 
 import math
+import pickle
 from fractions import Fraction
 from typing import Any
 
@@ -159,7 +160,14 @@ def test_no_slice_is_better_if_the_labeler_is_not_called_better() -> None:
     audit = dhkappa.audit(sim.votes, sim.suggested, slices=halves, progress=False)
     assert audit.verdict().code == "on-par"
     assert audit.annotator_baseline().share_low > 1
-    assert audit.slices().table.column("grade") == ["on-par", "on-par"]
+    without = dhkappa.audit(sim.votes[:, :3], sim.suggested, slices=halves, progress=False)
+    grades = {row["slice"]: row["grade"] for row in without.slices().table}
+    found = {row["slice"]: row["grade"] for row in audit.slices().table}
+    assert found == grades == {"x": "slightly-below", "y": "on-par"}
+    again = pickle.loads(pickle.dumps(audit))  # without the data: no slice is graded better than all items
+    again._slices.clear()
+    again._audits_without.clear()
+    assert again.slices().table.column("grade") == ["on-par", "on-par"]
 
 
 def test_slices_are_better_if_the_labeler_is() -> None:

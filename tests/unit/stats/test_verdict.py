@@ -244,8 +244,13 @@ def test_annotators_no_better_than_random_give_no_grade() -> None:
     audit = dhkappa.audit(votes, dict(drawn.suggested), rng=1, progress=False)
     assert math.isnan(audit.annotator_baseline().share_low)
     assert audit.gate("annotators").outcome == "undecided"
-    assert audit.verdict().code == "not-enough-data"
-    assert audit.verdict().headline == "The annotators agree too little with each other to judge llm."
+    verdict = verdict_of(audit)
+    assert verdict.code == "not-enough-data"
+    assert verdict.headline == "The annotators agree too little with each other to judge llm."
+    whole = audit.verdict().with_all
+    assert whole
+    assert whole.code == "not-enough-data"
+    assert (audit.verdict().code, audit.verdict().flagged) == ("clearly-below", (0,))  # from the votes of the others
 
 
 def test_wide_limits_and_low_agreement_ask_for_better_guidelines() -> None:
@@ -339,8 +344,10 @@ def test_two_careless_annotators_who_vote_on_everything_do_not_make_a_labeler_be
     baseline, verdict = audit.annotator_baseline(), audit.verdict()
     assert baseline.share_low > 1
     assert audit.annotator_comparison().matched < 0.5
-    assert verdict.code == "on-par"
-    assert "but compared one by one, 12 of 14 annotators score higher than llm." in verdict.headline
+    assert (verdict.code, set(verdict.flagged), verdict.left_out) == ("clearly-below", {12, 13}, True)
+    alone = verdict_of(audit)
+    assert alone.code == "on-par"
+    assert "but compared one by one, 12 of 14 annotators score higher than llm." in alone.headline
 
 
 def test_votes_for_a_category_that_is_never_suggested_prevent_better() -> None:
@@ -373,7 +380,7 @@ def test_better_must_be_higher_than_more_than_half_of_the_annotators() -> None:
     audit = audited({"llm": 0.89}, annotators=[0.9, 0.9, 0.9, 0.34])
     assert audit.annotator_baseline().share_low > 1
     assert audit.annotator_comparison().matched == 0.5
-    verdict = audit.verdict()
+    verdict = verdict_of(audit)
     assert verdict.code == "on-par"
     assert "but compared one by one, 2 of 4 annotators score higher than llm." in verdict.headline
     assert "ompared one by one" not in verdict.details
@@ -383,7 +390,7 @@ def test_better_must_hold_without_any_one_annotator() -> None:
     audit = audited({"llm": 0.87}, annotators=[0.97, 0.85, 0.85, 0.34])
     assert audit.annotator_comparison().matched == 0.75
     assert audit.annotator_baseline().share_low > 1
-    verdict = audit.verdict()
+    verdict = verdict_of(audit)
     assert verdict.code == "on-par"
     assert "but the result depends on one annotator, 3: check the votes of 3 first." in verdict.headline
     rows = audit.annotator_comparison().table.where(lambda row: row["annotator"] != 3)
@@ -429,8 +436,9 @@ def test_no_jargon_in_headlines() -> None:
 def test_verdict_as_json() -> None:
     verdict = audited({"llm": 0.85}).verdict()
     found = verdict.to_dict()
-    assert list(found) == ["code", "short", "headline", "text", "share", "low", "high"]
+    assert list(found) == ["code", "short", "headline", "text", "share", "low", "high", "flagged"]
     assert found["code"] == "on-par"
+    assert found["flagged"] is None
     undefined = replace(verdict, share=math.nan, low=math.nan, high=math.nan).to_dict()
     assert undefined["share"] is undefined["low"] is undefined["high"] is None
 
@@ -673,7 +681,8 @@ def test_one_careless_annotator_makes_no_labeler_better_in_a_part_of_the_data(wh
     audit = dhkappa.audit(demo.filter(where), progress=False)
     assert audit.annotator_baseline().share_low > 1
     assert audit.verdict().code == "on-par"
-    assert "depends on one annotator, eli" in audit.verdict().headline
+    assert (audit.verdict().flagged, audit.verdict().left_out) == (("eli",), True)
+    assert "depends on one annotator, eli" in verdict_of(audit).headline
 
 
 @pytest.mark.parametrize(("width", "digits"), [(0.5, 2), (0.05, 2), (0.005, 3), (1e-4, 4), (1e-12, 6), (0, 2), (40, 2)])

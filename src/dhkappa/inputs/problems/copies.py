@@ -11,7 +11,7 @@ import numpy as np
 
 from dhkappa.core import Integers
 from dhkappa.errors import Problem, comma_separated, counted, shown
-from dhkappa.inputs.problems import Evidence, Rule, percent, spelling
+from dhkappa.inputs.problems import Evidence, Rule, first_values, percent, spelling, unused_columns
 from dhkappa.inputs.problems.sampled_votes import SampledVotes, agreement, from_votes, is_made_from_votes, sampled_votes
 
 _COPIED = 0.98  # share of common items with equal labels
@@ -23,6 +23,10 @@ _CHANCE = 1e-4
 _SELDOM = 0.02  # share of votes that are no most frequent one of the others
 _OUT_Z = 2.5  # standard errors by which a copy agrees more than any other annotator
 _MOST_COMPARED = 40  # annotators with votes on half of the items
+SOURCES = ("unchanged", "majority", "tie", "decision")
+"""Where the labels of a file of corrected labels come from, in its column ``source``."""
+CORRECTED = "its labels were corrected by reviews of these votes"
+_FROM_REVIEWS = {"majority", "decision"}
 _PREFIX = re.compile("^(ann|annotator|suggested|rater|coder|worker|label|labeler)[ _.-]+", re.IGNORECASE)
 _MODEL = re.compile(
     "(?<![a-z])(chat)?gpt|(?<![a-z])(llm|claude|gemini|llama|mistral|mixtral|qwen|deepseek|openai|model|classifier|"
@@ -246,5 +250,30 @@ def made_from_others(data: Evidence) -> Iterator[Problem]:
         yield Problem("not-annotators", "warning", message, tuple(names), f"If so, {_leave_out(kept)}", choices=kept)
 
 
-RULES: tuple[Rule, ...] = (named_otherwise,)
+def corrected_labels(data: Evidence) -> Iterator[Problem]:
+    """Find the labels of a file of corrected labels, of which some were made from votes; its columns may be renamed."""
+    table = data.table
+    if table is None or not data.labelers:
+        return
+    for frame in [frame for frame in (table.items, table.votes) if frame is not None]:
+        for name in unused_columns(table, frame):
+            values = first_values(table, frame, name)
+            if not values or not {*values} <= {*SOURCES}:
+                continue
+            picked, _ = frame.pick({"value": name})
+            found = {value for value in table.ask(picked.unique())["value"] if value}
+            if not found <= {*SOURCES} or not found & _FROM_REVIEWS:
+                continue
+            columns = table.roles.suggested
+            own = [who for who in data.labelers if columns.get(who) == "new"]
+            own = own or [who for who in data.labelers if columns.get(who) not in ("old", None)]
+            for who in own:
+                message = f"{who} holds labels that were corrected by reviews of votes: column {shown([name])} says so."
+                fix = "Votes cannot judge labels that were made from them: have a new random sample of items voted on. "
+                fix += "If these votes were not used in the reviews, accept this with $allow=."
+                yield Problem("labels-from-votes", "warning", message, (), fix, (who,), because=CORRECTED)
+            return
+
+
+RULES: tuple[Rule, ...] = (corrected_labels, named_otherwise)
 RULES_OF_VOTES: tuple[Rule, ...] = (annotators_equal, made_from_others)
