@@ -23,7 +23,7 @@ from dhkappa.stats.annotator_baseline import AnnotatorBaseline, annotator_baseli
 from dhkappa.stats.annotator_result import AnnotatorScores
 from dhkappa.stats.annotator_scores import annotator_scores
 from dhkappa.stats.annotator_slices import AnnotatorSliced, AnnotatorSlices
-from dhkappa.stats.annotator_votes import require_annotators, require_items
+from dhkappa.stats.annotator_votes import require_annotators, require_items, sample_of_rows
 from dhkappa.stats.annotators import annotator_table
 from dhkappa.stats.change import Changes
 from dhkappa.stats.compare import AnnotatorComparison
@@ -37,7 +37,7 @@ from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import narrower_intervals
 from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
 from dhkappa.stats.review import review_queue
-from dhkappa.stats.sample import Pool, Sample, check_integer, sample_of
+from dhkappa.stats.sample import Pool, Sample, check_integer
 from dhkappa.stats.slice_table import Slices, slices_of
 from dhkappa.stats.verdict import groups_of, summarize
 from dhkappa.stats.weights import Weights
@@ -430,10 +430,3 @@ class Audit(AnnotatorSliced, AuditOutput, AuditVerdicts, Display):
                 found = kappa.by_category(self.confidence_level) if what == "categories" else kappa.confusion()
             self._tables[what, name] = found
         return self._tables[what, name]
-
-
-def sample_of_rows(item_votes: ItemVotes, name: str, pool: Pool, known: dict[str, Sample]) -> Sample:
-    """Return the eligible rows with the labels of a labeler, computed once."""
-    if name not in known:
-        known[name] = sample_of(item_votes.labeled_patterns(name), pool=pool)
-    return known[name]

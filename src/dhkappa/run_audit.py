@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from dhkappa.auditing import Audit, sample_of_rows
+from dhkappa.auditing import Audit
 from dhkappa.core import Label
 from dhkappa.core.added_votes import common_votes
 from dhkappa.core.annotator_groups import AnnotatorColumn
@@ -20,6 +20,7 @@ from dhkappa.core.slices import SliceColumn
 from dhkappa.errors import DataError, Problem
 from dhkappa.multilabel import CategoryAudits, MultilabelAudit
 from dhkappa.resources import Progress
+from dhkappa.stats.annotator_votes import sample_of_rows
 from dhkappa.stats.annotators import compare_with_annotators
 from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison, holm

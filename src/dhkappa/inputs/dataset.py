@@ -214,12 +214,6 @@ class Dataset(Filterable, Sliceable):
         grouped = self.arrays if self.table is None else self._grouped
         return self.multilabel.settle(label_counts(grouped if isinstance(grouped, ItemVotes) else grouped.read))
 
-    def spellings(self, category: Label) -> list[Label]:
-        """Return the labels of the data that are read as a category, the category itself first if it is one."""
-        new = {} if self._relabeling is None else self._relabeling.labels
-        found = [label for label in dict.fromkeys((category, *new)) if new.get(label, label) == category]
-        return found or [category]
-
     @property
     def rules(self) -> LabelRules | None:
         """The label rules; None if there are none."""

@@ -1,4 +1,4 @@
-"""The methods of ``Dataset`` that leave out items, votes and annotators."""
+"""The methods of ``Dataset`` that leave out items, votes and annotators, and the spellings of what is left."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dhkappa.errors import invalid
 if TYPE_CHECKING:  # imported when needed
     from dhkappa.core import Label
     from dhkappa.core.items import ItemVotes
+    from dhkappa.core.relabel import Relabeling
     from dhkappa.inputs.filters import FilteredTable, LeftOut, Step
     from dhkappa.inputs.tables import VoteTable
 
@@ -23,6 +24,7 @@ class Filterable:
 
     _steps: tuple[Step, ...] = ()
     _absent: Container[Label]  # labels that mean missing
+    _relabeling: Relabeling | None  # what the label rules did to the labels
     _of_columns: tuple[LeftOut, ...] = ()  # annotators of arrays that were left out
 
     def filter(self, /, *conditions: str | tuple[str, str, Any], **equal: Any) -> Self:
@@ -92,6 +94,12 @@ class Filterable:
         if self._steps:
             self._array_votes()
         return self._of_columns
+
+    def spellings(self, category: Label) -> list[Label]:
+        """Return the labels of the data that are read as a category, the category itself first if it is one."""
+        new = {} if self._relabeling is None else self._relabeling.labels
+        found = [label for label in dict.fromkeys((category, *new)) if new.get(label, label) == category]
+        return found or [category]
 
     @cached_property
     def _whole(self) -> VoteTable | None:

@@ -12,7 +12,7 @@ from dhkappa.core import Array, Integers
 from dhkappa.core.grouping import Entries, Patterns, group_rows
 from dhkappa.core.items import ItemVotes
 from dhkappa.errors import invalid
-from dhkappa.stats.sample import Sample
+from dhkappa.stats.sample import Pool, Sample, sample_of
 from dhkappa.stats.weights import VotePairs, Weights, vote_pairs
 
 _BLOCK = 1 << 20  # entries of patterns that are processed at once
@@ -35,6 +35,13 @@ def require_annotators(item_votes: ItemVotes | None) -> None:
             "and large tables in an engine do not keep who cast a vote."
         )
         raise invalid("annotators", "Annotators are unknown.", hint=hint, code="annotators-unknown")
+
+
+def sample_of_rows(item_votes: ItemVotes, name: str, pool: Pool, known: dict[str, Sample]) -> Sample:
+    """Return the eligible rows with the labels of a labeler, computed once."""
+    if name not in known:
+        known[name] = sample_of(item_votes.labeled_patterns(name), pool=pool)
+    return known[name]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
