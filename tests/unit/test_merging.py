@@ -181,6 +181,14 @@ SOURCES: dict[str, Callable[[dict[str, list[Any]], Path], Any]] = {
 }
 
 
+def two_tables(source: str, votes: dict[str, list[Any]], items: dict[str, list[Any]], folder: Path) -> Dataset:
+    """Return data whose items are in a table of their own."""
+    if source == "parquet":
+        return dhkappa.read(write(votes, folder / "votes.parquet"), items=write(items, folder / "items.parquet"))
+    tables = [duck(one) if source == "duckdb" else getattr(Table(one), f"to_{source}")() for one in (votes, items)]
+    return Dataset(tables[0], items=tables[1])
+
+
 @pytest.mark.parametrize("columns", [WIDE, LONG], ids=["wide", "long"])
 def test_every_source_gives_the_same(columns: dict[str, list[Any]], tmp_path: Path) -> None:
     results = {}
@@ -262,6 +270,35 @@ def test_items_of_every_type_are_found_again(kind: str, source: str, ending: str
         assert merged.votes is not None
         assert merged.votes.column("ann_review") == [*"yxy"][:n]
         assert dict(zip(map(str, merged.added.column("item")), merged.added.column("label"), strict=True)) == labels
+
+
+@pytest.mark.parametrize("source", ["parquet", "pandas", "polars", "duckdb"])
+@pytest.mark.parametrize("kind", ["float", "decimal", "only votes", "only items"])
+def test_ids_that_are_whole_floats_stay_one_item(kind: str, source: str, tmp_path: Path) -> None:
+    places = [0, 1, 2, 10, 11]
+    names: list[Any] = [Decimal(place) / 4 * 4 if kind == "decimal" else float(place) for place in places]
+    own = places if kind == "only items" else names
+    votes = {"item": [name for name in own for _ in range(3)], "annotator": [*"abc"] * 5}
+    votes["label"] = [*"xxyxyyyyyxxxyxy"]
+    items = {"item": places if kind == "only votes" else names, "suggested": [*"xxyxy"]}
+    if kind.startswith("only"):
+        data = two_tables(source, votes, items, tmp_path)
+    else:
+        data = SOURCES[source]({**votes, "suggested": [label for label in "xxyxy" for _ in range(3)]}, tmp_path)
+    queue = dhkappa.audit(data, progress=False).review()
+    sheet = filled(queue.column("item"), ["y"] * len(queue))
+    path = write({name: sheet.column(name) for name in sheet.names}, tmp_path / "filled.csv")
+    merged = merge_reviews(data, path, reviewer="expert")
+    assert merged.votes is not None
+    written = [list(csv.DictReader(io.StringIO(one.to_csv()))) for one in (merged.votes, merged.labels)]
+    assert {row["item"] for row in written[0]} == {row["item"] for row in written[1]} == {*map(str, places)}
+    both = tmp_path / "new.csv", tmp_path / "labels.csv"
+    merged.votes.to_csv(both[0])
+    merged.labels.to_csv(both[1])
+    again = dhkappa.read(both[0], ["old"], items=both[1])
+    assert dhkappa.dh_kappa(again).exact == merged.after.kappas["suggested"].exact
+    with expect_error("review-merged"):
+        merge_reviews(again, path, reviewer="expert")
 
 
 def test_items_that_are_equal_in_a_file_are_refused() -> None:

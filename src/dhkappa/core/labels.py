@@ -6,8 +6,9 @@ None, NaN, the NA and NaT of other libraries, and empty text are missing. The te
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from enum import Enum
 from itertools import chain
 from typing import Any
@@ -206,6 +207,18 @@ def name_key(name: Any) -> tuple[Any, ...]:
     if name is None:
         return (2,)
     return (0, natural_key(name)) if isinstance(name, (str, int)) else (1, str(name))
+
+
+def whole_names(values: Sequence[Any]) -> list[Any]:
+    """Return names of which floats and decimals that are whole numbers, up to 21 digits, are integers."""
+    if not {float, Decimal} & set(map(type, values)):
+        return list(values)
+    return [int(value) if _is_whole(value) else value for value in values]
+
+
+def _is_whole(value: Any) -> bool:
+    known = isinstance(value, (float, Decimal)) and math.isfinite(value) and abs(value) < 10**21
+    return known and value == int(value)
 
 
 def _booleans_as_integers(labels: Iterable[Label]) -> list[Label]:

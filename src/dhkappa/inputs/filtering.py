@@ -12,7 +12,7 @@ import numpy as np
 
 from dhkappa.core.grouping import Encoded
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import SourceNote
+from dhkappa.core.labels import SourceNote, whole_names
 from dhkappa.errors import DataError, counted, did_you_mean, nearest, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, kind_in
 from dhkappa.inputs.columns import list_columns
@@ -239,8 +239,10 @@ def _without(table: VoteTable, step: Exclusion, whole: VoteTable) -> VoteTable:
         return replace(table, votes=votes, roles=replace(roles, annotators=left))
     assert roles.annotator is not None
     query = whole.votes.pick({"annotator": roles.annotator})[0].select("annotator").unique()
-    known = [name for name in table.ask(query)["annotator"] if name is not None and name != ""]
-    names = sorted(_chosen(step, known, table.annotator_names), key=str)
+    with table.files.unchanged():
+        stored = [name for name in table.votes.fetch(query)["annotator"] if name is not None and name != ""]
+    known = dict(zip(whole_names(stored), stored, strict=True))
+    names = sorted((known[name] for name in _chosen(step, known, table.annotator_names)), key=str)
 
     def kept(role: str) -> nw.Expr:
         named = nw.when(nw.col(role).is_in(names)).then(nw.lit(1)).otherwise(nw.lit(0))
