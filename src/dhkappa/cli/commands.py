@@ -295,7 +295,7 @@ def plan(half_width: float, **given: Any) -> None:
     assumed = {name: given[name] for name in names}
     if given["prevalence"] is not None:
         assumed["prevalence"] = _numbers(given["prevalence"])
-    source = Input(given | {"pool": ()})
+    source = Input({name: value for name, value in given.items() if name != "pool"})
     with Progress(None, "planning"):
         pilot: Any = None
         if given["files"]:
