@@ -301,6 +301,44 @@ def test_ids_that_are_whole_floats_stay_one_item(kind: str, source: str, tmp_pat
         merge_reviews(again, path, reviewer="expert")
 
 
+def of_week(*votes: str) -> Dataset:
+    """Return data with the same ids and suggested labels each week; a category needs quotes in a list of votes."""
+    names = {"-": None, "a": "a", "b": "b", "c": "x: 1, y"}
+    columns = {f"ann_{who}": [names[row[who]] for row in votes] for who in range(3)}
+    return Dataset(Table({"item": [*"1234"], "suggested": [*"abab"], **columns}).to_pandas())
+
+
+@pytest.mark.parametrize("action", ["vote", "decision"])
+@pytest.mark.parametrize("sheet", ["review", "next"])
+def test_files_of_other_data_with_the_same_ids_are_refused(sheet: str, action: str, tmp_path: Path) -> None:
+    data = of_week("aab", "bbb", "acb", "b-b")
+    found = dhkappa.audit(data, progress=False)
+    is_review = sheet == "review"
+    table = review_sheet(found.review()) if is_review else next_sheet(found.next_votes())
+    labels = {"new_label" if is_review else "label": ["a"] * len(table)}
+    given = {name: table.column(name) for name in table.names} | labels
+    path = write(given, tmp_path / "filled.csv")
+    first = merge_reviews(data, path, action=action)
+    assert first.n_reviewed == len(table)
+    other, fewer = of_week("abb", "bbb", "acb", "b-b"), of_week("a-b", "bbb", "acb", "b-b")
+    for week, left_out in ((other, ""), (other, "n_votes"), (fewer, "votes"), (fewer, "n_votes")):
+        with expect_error("review-other-votes", "reviews"):
+            merge_reviews(week, Table({name: own for name, own in given.items() if name != left_out}), action=action)
+    accepted = Table({name: own for name, own in given.items() if name not in ("votes", "n_votes")})
+    assert merge_reviews(other, accepted, action=action).n_reviewed == len(table)
+    if first.votes is not None:  # votes that were added since are no other votes
+        assert merge_reviews(reread(first.votes, tmp_path), path, reviewer="second").n_reviewed == len(table)
+
+
+def test_ids_that_a_spreadsheet_made_equal_are_not_merged() -> None:
+    columns = {"item": ["007", "7", "10"], "suggested": [*"xxx"], **{f"ann_{who}": [*"yxx"] for who in range(3)}}
+    data = Dataset(Table(columns).to_pandas())
+    sheet = review_sheet(dhkappa.audit(data, progress=False).review(limit=1))
+    changed = {name: sheet.column(name) for name in sheet.names} | {"item": ["7"], "new_label": ["y"]}
+    with expect_error("review-other-votes"):
+        merge_reviews(data, Table(changed))
+
+
 def test_items_that_are_equal_in_a_file_are_refused() -> None:
     columns = {"suggested": [*"xy"], "ann_1": [*"xy"], "ann_2": [*"xy"]}
     for names in ([0.1 + 0.2, 0.3], [datetime(2026, 1, 1, microsecond=7), datetime(2026, 1, 1)]):

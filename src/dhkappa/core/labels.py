@@ -209,6 +209,12 @@ def name_key(name: Any) -> tuple[Any, ...]:
     return (0, natural_key(name)) if isinstance(name, (str, int)) else (1, str(name))
 
 
+def quoted_names(categories: Iterable[Label]) -> list[str]:
+    """Return categories as a list of votes names them: in quotes if they contain separators or outer spaces."""
+    texts = map(str, categories)
+    return [text if text and text == text.strip() and not {*text} & {",", ":"} else repr(text) for text in texts]
+
+
 def whole_names(values: Sequence[Any]) -> list[Any]:
     """Return names of which floats and decimals that are whole numbers, up to 21 digits, are integers."""
     if not {float, Decimal} & set(map(type, values)):
