@@ -188,6 +188,8 @@ def _compared(frame: Frame, condition: Condition, column: str) -> tuple[Comparis
 def _where(table: VoteTable, condition: Condition, earlier: Sequence[Condition]) -> VoteTable:
     """Leave out rows by a condition; rows of items with all their votes. ``earlier`` are those applied before."""
     column, frames = _places(table, condition.column)
+    if not frames[1:]:
+        _check_not_labels(table, column, frames[0])
     filtered = _numbered(table)
     for frame in frames:
         compared, _ = _compared(frame, condition, column)
@@ -203,6 +205,18 @@ def _where(table: VoteTable, condition: Condition, earlier: Sequence[Condition])
             filtered = replace(filtered, votes=_votes_on(table, others, only_listed))
         filtered = replace(filtered, items=items)
     return filtered
+
+
+def _check_not_labels(table: VoteTable, column: str, frame: Frame) -> None:
+    """Refuse a filter by what was suggested or voted: kappa of the rows that are left says nothing about all."""
+    if column in table.roles.suggested.values():
+        message = f"Column {frame.said(column)} is a suggested label: kappa of items with one label is near 0."
+        hint = "Filter by another column of the items. Results by category are in every audit."
+        raise DataError(message, code="filter-by-labels", parameter="where", hint=hint)
+    if frame is table.votes and column in table.roles.voting:
+        message = f"Column {frame.said(column)} holds votes: a filter by what was voted changes every result."
+        hint = "Filter by another column of the items, or leave out annotators with $exclude_annotator."
+        raise DataError(message, code="filter-by-votes", parameter="where", hint=hint)
 
 
 def _numbered(table: VoteTable) -> VoteTable:
