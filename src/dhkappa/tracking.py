@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from dhkappa.core import Categories, Label
 from dhkappa.core.items import Counts
 from dhkappa.core.labels import SourceNote
-from dhkappa.errors import DataError, Problem, invalid, masked, one_labeler, shown
+from dhkappa.errors import DataError, Problem, comma_separated, invalid, masked, one_labeler, shown
 from dhkappa.inputs.check import find_problems
 from dhkappa.inputs.dates import Date, check_date, today
 from dhkappa.inputs.tally import MANY_ITEMS, Tally, damaged, pattern_rows, read_file
@@ -103,6 +105,20 @@ class SavedAudit:
                 raise
             raise damaged(name, error.message if isinstance(error, DataError) else f"{error}.") from None
 
+    @property
+    def options(self) -> dict[str, str]:
+        """The agreement weights and the pool as the command line writes them; weights without a name are empty."""
+        found = {}
+        if self.weights is not None:
+            names = ("linear", "quadratic")
+            same = (name for name in names if _is_named(self.weights, name, len(self.tally.categories)))
+            found["weights"] = next(same, "")
+        if isinstance(self.pool, Mapping):
+            found["pool"] = comma_separated([f"{stratum}={n}" for stratum, n in self.pool.items()])
+        elif self.pool is not None:
+            found["pool"] = str(self.pool)
+        return found
+
     def entry(self, confidence_level: float) -> Entry:
         """Return the audit with all that a history shows, computed from the counts."""
         counts, labelers = self.tally.counts, list(self.verdicts or self.tally.labelers)
@@ -159,6 +175,11 @@ def _package_version() -> str:
     import dhkappa
 
     return dhkappa.__version__
+
+
+def _is_named(weights: Weights, name: str, m: int) -> bool:
+    """Tell whether agreement weights are those of a name."""
+    return bool(np.array_equal(weights.matrix(), agreement_weights(name, m).matrix()))
 
 
 def _written_weights(weights: Weights) -> dict[str, Any]:

@@ -199,10 +199,10 @@ def test_column_that_differs_in_both_tables(engine: Engine) -> None:
         long_table(engine).filter(round="x").counts  # noqa: B018
 
 
-@each("name", ["3", 3])
-def test_annotators_that_are_numbers(engine: Engine, name: Any) -> None:
+@each("kind,name", [(kind, name) for kind in (int, float) for name in ("3", "3.0", 3, 3.0)])
+def test_annotators_that_are_numbers(engine: Engine, kind: type, name: Any) -> None:
     votes = [["a", "a"], ["b", "b"], ["a", "b"], ["b", "b"]]
-    found = long_table(engine).exclude_annotators(name)
+    found = long_table(engine, who=[kind(who) for who in VOTE_ROWS["who"]]).exclude_annotators(name)
     assert found.tally() == of_lists(votes, ITEM_ROWS["suggested"], labeler="suggested")
     assert (found.left_out[0].n_items, found.left_out[0].n_votes) == (0, 2)
 

@@ -181,11 +181,24 @@ def test_every_kind_of_file(tmp_path: Path, suffix: str, named: bool) -> None:
 @only(NEAR)
 def test_several_values_of_an_item(engine: Engine) -> None:
     long = {"item": [*"aabbccdd"], "label": [*"xxyyxyyy"], "annotator": [*"pqpqpqpq"], "llm": [*"xxxxxxyy"]}
-    data = engine.table({**long, "text": ["one", None, "two", "other", "same", "same", None, None]})
+    body = ["one", None, "two", "two", "same", "same", None, None]
+    data = engine.table({**long, "text": ["one", None, "two", "other", "same", "same", None, None], "body": body})
     audit = dhkappa.audit(data, "llm")
-    assert {row["item"]: row["text"] for row in audit.review()} == {"a": "one", "b": "other", "c": "same", "d": None}
-    [note] = [note for note in audit.notes if note.code == "shown-column-varies"]
-    assert "'text' has several values for 1 item;" in note.message
+    assert "text" not in audit.review().names
+    assert {row["item"]: row["body"] for row in audit.review()} == {"a": "one", "b": "two", "c": "same", "d": None}
+    [note] = [note for note in audit.notes if note.code == "column-not-shown"]
+    assert "several values for 1 item." in note.message
+    with expect_error("item-column-varies", "show"):
+        dhkappa.audit(data, "llm", show=["body", "text"])
+
+
+def test_values_that_cannot_be_compared_are_not_those_of_one_vote() -> None:
+    import pandas
+
+    long = {"item": [*"aaabb"], "label": [*"xxyyx"], "annotator": [*"pqrpq"], "llm": [*"xxxxx"]}
+    data = pandas.DataFrame({**long, "text": [[1], [2], [1], {"k": 1}, {"k": 1}]})
+    audit = dhkappa.audit(data, "llm")
+    assert {row["item"]: row["text"] for row in audit.review()} == {"a": None, "b": '{"k": 1}'}
 
 
 @pytest.mark.parametrize("kind", ["lists", "objects", "mixed"])

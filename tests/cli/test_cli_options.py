@@ -8,7 +8,8 @@ import pytest
 
 import dhkappa
 from command import inside
-from dhkappa.cli.options import check_output, is_tally, several
+from dhkappa.cli.files import check_output
+from dhkappa.cli.options import is_tally, several
 from dhkappa.errors import flag
 from expect import expect_error
 

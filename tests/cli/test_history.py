@@ -11,6 +11,7 @@ import dhkappa
 from cli_files import answer
 from command import REPORTS, inside, refused
 from dhkappa.cli.demo import write_demo
+from expect import expect_error
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -81,6 +82,34 @@ def test_history_as_json_has_the_numbers_of_each_audit(weeks: Path, capsys: Caps
         assert (row["kappa"], row["low"], row["high"]) == (alone["kappa"]["value"], limits["low"], limits["high"])
         assert (row["items"], row["verdict"]) == (alone["kappa"]["n_items"], alone["verdict"]["code"])
     assert told["labelers"]["llm"]["categories"] is None
+
+
+def test_weights_and_pool_of_a_saved_audit_are_not_left_out(tmp_path: Path, capsys: Capsys) -> None:
+    sim = dhkappa.simulate(60, labelers={"llm": 0.8}, rng=1)
+    data = dhkappa.Dataset(sim.votes, sim.suggested, categories=["a", "b", "c"])
+    options: dict[str, Any] = {"weights": {"weights": "quadratic"}, "pool": {"pool": 300}}
+    options["both"] = {"weights": "linear", "pool": 300}
+    for name, chosen in options.items():
+        path = tmp_path / f"{name}.json"
+        found = dhkappa.audit(data, **chosen)
+        found.save(path, date="2026-11-01")
+        with expect_error("saved-audit-options"):
+            dhkappa.Tally.load(path)
+        words = [word for key, value in chosen.items() for word in (f"--{key}", value)]
+        for command in ("score", "audit", "compare"):
+            for given in ([], words[:2] if words[2:] else []):
+                done = inside(capsys, command, path, *map(str, given))
+                assert (done.returncode, done.stdout) == (2, "")
+                assert all(word in done.stderr for word in words[-2:-1])
+        assert inside(capsys, "score", path, "--fail-under", "0.2").returncode == 2
+        told = answer(inside(capsys, "score", path, *map(str, words), "--format", "json").stdout)["result"]
+        expected = found.kappas["llm"]
+        limits = told["labelers"]["llm"]["confidence_interval"]
+        assert told["labelers"]["llm"]["value"] == expected.value
+        assert [limits["low"], limits["high"]] == list(expected.confidence_interval())
+        assert inside(capsys, "plan", "0.05", path).returncode == (0 if name == "pool" else 2)
+        assert inside(capsys, "tally", "add", path, "-o", tmp_path / "sum.json").returncode == 2
+        assert inside(capsys, "tally", "show", path).returncode == 0
 
 
 @pytest.mark.skipif(not REPORTS, reason="what the charts need is absent")

@@ -35,7 +35,7 @@ def wide(suggested: Any = "llm", columns: dict[str, Any] | None = None, **keywor
 
 
 def whole() -> Dataset:
-    return Dataset(pd.DataFrame(WIDE), "llm", annotators="ann_*")
+    return Dataset(pd.DataFrame(WIDE | {"topic": ["a", "b"]}), "llm", annotators="ann_*")
 
 
 def filtered(condition: Any) -> Any:
@@ -290,15 +290,17 @@ CASES: dict[str, Callable[[], Any]] = {
     "votes-lost": lost,
     # Filters
     "invalid-filter": lambda: filtered("language"),
-    "invalid-filter (operator)": lambda: filtered(("llm", "~", "a")),
+    "invalid-filter (operator)": lambda: filtered(("topic", "~", "a")),
     "invalid-filter (number)": lambda: filtered("id=a"),
-    "invalid-filter (order)": lambda: filtered("llm>b"),
-    "not-comparable": lambda: filtered("llm>1"),
-    "nothing-left": lambda: filtered("llm=c"),
+    "invalid-filter (order)": lambda: filtered("topic>b"),
+    "not-comparable": lambda: filtered("topic>1"),
+    "nothing-left": lambda: filtered("topic=c"),
     "nothing-left (only unlisted items)": only_unlisted,
     "nothing-left (annotators)": lambda: whole().exclude_annotators("ann_1", "ann_2").counts,
     "annotator-not-found": lambda: whole().exclude_annotators("ann_3").counts,
-    "column-not-found (filter)": lambda: filtered("lm=a"),
+    "column-not-found (filter)": lambda: filtered("topics=a"),
+    "filter-by-labels": lambda: filtered("llm=a"),
+    "filter-by-votes": lambda: filtered("ann_1=a"),
     "filter-needs-table": lambda: Dataset([["a", "a"]], ["a"]).filter(llm="a").counts,
     # Column roles
     "column-not-found": lambda: roles(["id", "label", "ann_1"], item="id", label="lable"),

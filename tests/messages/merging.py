@@ -52,6 +52,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "review-conflict (decisions)": lambda: merged(ANYONE, action="decision"),
     "review-empty": lambda: merged(filled(None, " ")),
     "review-stale": lambda: merged({**filled("a"), "suggested": ["b"]}),
+    "review-other-votes": lambda: merged({**filled("a"), "votes": ["b: 7"]}),
     "review-label-unknown": lambda: merged(filled("c")),
     "review-label-missing": lambda: merged(filled("NA"), missing=["NA"], new_categories=True),
     "review-label-unclear": lambda: merged(

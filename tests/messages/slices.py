@@ -33,6 +33,7 @@ def too_many() -> Any:
 CASES: dict[str, Callable[[], Any]] = {
     "slices-are-labels": lambda: audit(TABLE.with_columns(ann_2=pl.col("ann_1")), slices="suggested"),
     "slices-are-annotators": lambda: audit(LONG, slices="who", annotator="who"),
+    "slices-are-votes": lambda: audit(LONG, slices="label", annotator="who"),
     "slices-missing": lambda: slices(LANGUAGE),
     "slices-dates": lambda: slices({"created": DAYS}),
     "slices-few-items": lambda: slices(["en"] * 30 + ["de"] * 25 + ["fr"] * 5),

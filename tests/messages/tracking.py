@@ -65,6 +65,18 @@ def unlabeled() -> Any:
     call("audit", str(path), "--save", str(FOLDER / "unlabeled.json"))
 
 
+def of_audit(*words: str, **more: Any) -> Callable[[], Any]:
+    """Save an audit of declared categories, and read it as a tally, or with a command."""
+
+    def read() -> Any:
+        sim = simulate(40, labelers={"llm": 0.8}, rng=1)
+        path = FOLDER / "options.json"
+        audit(Dataset(sim.votes, sim.suggested, categories=["a", "b", "c"]), **more).save(path)
+        return call(*words, str(path)) if words else Tally.load(path)
+
+    return read
+
+
 CASES: dict[str, Callable[[], Any]] = {
     "invalid-date": lambda: made(1).save(FOLDER / "date.json", date="9.11.2026"),
     "option-unused (date)": lambda: call("audit", "votes.csv", "--date", "2026-11-09"),
@@ -84,6 +96,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "verdict-from-counts": lambda: history(counted("w9.json", 1)),
     "same-date": lambda: history([one(), saved("two.json", "2026-11-02", 2)]),
     "labeler-absent": lambda: history([one(), saved("two.json", "2026-11-09", 2, name="rule")]),
+    "saved-audit-options": of_audit(weights="linear", pool=300),
+    "saved-audit-options (command)": of_audit("score", weights="linear", pool=300),
+    "saved-audit-options (plan)": of_audit("plan", "0.05", weights="linear"),
     "categories-differ": lambda: history([one(), Tally.load(one()) + tally([["a", "z"]] * 9, {"llm": ["a"] * 9})]),
     "filters-differ": lambda: history([one(), filtered()]),
     "labelers-differ": lambda: (

@@ -185,6 +185,14 @@ SOURCES: dict[str, Callable[[dict[str, list[Any]], Path], Any]] = {
 }
 
 
+def two_tables(source: str, votes: dict[str, list[Any]], items: dict[str, list[Any]], folder: Path) -> Dataset:
+    """Return data whose items are in a table of their own."""
+    if source == "parquet":
+        return dhkappa.read(write(votes, folder / "votes.parquet"), items=write(items, folder / "items.parquet"))
+    tables = [duck(one) if source == "duckdb" else getattr(Table(one), f"to_{source}")() for one in (votes, items)]
+    return Dataset(tables[0], items=tables[1])
+
+
 @pytest.mark.parametrize("columns", [WIDE, LONG], ids=["wide", "long"])
 def test_every_source_gives_the_same(columns: dict[str, list[Any]], tmp_path: Path) -> None:
     results = {}
@@ -266,6 +274,73 @@ def test_items_of_every_type_are_found_again(kind: str, source: str, ending: str
         assert merged.votes is not None
         assert merged.votes.column("ann_review") == [*"yxy"][:n]
         assert dict(zip(map(str, merged.added.column("item")), merged.added.column("label"), strict=True)) == labels
+
+
+@pytest.mark.parametrize("source", ["parquet", "pandas", "polars", "duckdb"])
+@pytest.mark.parametrize("kind", ["float", "decimal", "only votes", "only items"])
+def test_ids_that_are_whole_floats_stay_one_item(kind: str, source: str, tmp_path: Path) -> None:
+    places = [0, 1, 2, 10, 11]
+    names: list[Any] = [Decimal(place) / 4 * 4 if kind == "decimal" else float(place) for place in places]
+    own = places if kind == "only items" else names
+    votes = {"item": [name for name in own for _ in range(3)], "annotator": [*"abc"] * 5}
+    votes["label"] = [*"xxyxyyyyyxxxyxy"]
+    items = {"item": places if kind == "only votes" else names, "suggested": [*"xxyxy"]}
+    if kind.startswith("only"):
+        data = two_tables(source, votes, items, tmp_path)
+    else:
+        data = SOURCES[source]({**votes, "suggested": [label for label in "xxyxy" for _ in range(3)]}, tmp_path)
+    queue = dhkappa.audit(data, progress=False).review()
+    sheet = filled(queue.column("item"), ["y"] * len(queue))
+    path = write({name: sheet.column(name) for name in sheet.names}, tmp_path / "filled.csv")
+    merged = merge_reviews(data, path, reviewer="expert")
+    assert merged.votes is not None
+    written = [list(csv.DictReader(io.StringIO(one.to_csv()))) for one in (merged.votes, merged.labels)]
+    assert {row["item"] for row in written[0]} == {row["item"] for row in written[1]} == {*map(str, places)}
+    both = tmp_path / "new.csv", tmp_path / "labels.csv"
+    merged.votes.to_csv(both[0])
+    merged.labels.to_csv(both[1])
+    again = dhkappa.read(both[0], ["old"], items=both[1])
+    assert dhkappa.dh_kappa(again).exact == merged.after.kappas["suggested"].exact
+    with expect_error("review-merged"):
+        merge_reviews(again, path, reviewer="expert")
+
+
+def of_week(*votes: str) -> Dataset:
+    """Return data with the same ids and suggested labels each week; a category needs quotes in a list of votes."""
+    names = {"-": None, "a": "a", "b": "b", "c": "x: 1, y"}
+    columns = {f"ann_{who}": [names[row[who]] for row in votes] for who in range(3)}
+    return Dataset(Table({"item": [*"1234"], "suggested": [*"abab"], **columns}).to_pandas())
+
+
+@pytest.mark.parametrize("action", ["vote", "decision"])
+@pytest.mark.parametrize("sheet", ["review", "next"])
+def test_files_of_other_data_with_the_same_ids_are_refused(sheet: str, action: str, tmp_path: Path) -> None:
+    data = of_week("aab", "bbb", "acb", "b-b")
+    found = dhkappa.audit(data, progress=False)
+    is_review = sheet == "review"
+    table = review_sheet(found.review()) if is_review else next_sheet(found.next_votes())
+    labels = {"new_label" if is_review else "label": ["a"] * len(table)}
+    given = {name: table.column(name) for name in table.names} | labels
+    path = write(given, tmp_path / "filled.csv")
+    first = merge_reviews(data, path, action=action)
+    assert first.n_reviewed == len(table)
+    other, fewer = of_week("abb", "bbb", "acb", "b-b"), of_week("a-b", "bbb", "acb", "b-b")
+    for week, left_out in ((other, ""), (other, "n_votes"), (fewer, "votes"), (fewer, "n_votes")):
+        with expect_error("review-other-votes", "reviews"):
+            merge_reviews(week, Table({name: own for name, own in given.items() if name != left_out}), action=action)
+    accepted = Table({name: own for name, own in given.items() if name not in ("votes", "n_votes")})
+    assert merge_reviews(other, accepted, action=action).n_reviewed == len(table)
+    if first.votes is not None:  # votes that were added since are no other votes
+        assert merge_reviews(reread(first.votes, tmp_path), path, reviewer="second").n_reviewed == len(table)
+
+
+def test_ids_that_a_spreadsheet_made_equal_are_not_merged() -> None:
+    columns = {"item": ["007", "7", "10"], "suggested": [*"xxx"], **{f"ann_{who}": [*"yxx"] for who in range(3)}}
+    data = Dataset(Table(columns).to_pandas())
+    sheet = review_sheet(dhkappa.audit(data, progress=False).review(limit=1))
+    changed = {name: sheet.column(name) for name in sheet.names} | {"item": ["7"], "new_label": ["y"]}
+    with expect_error("review-other-votes"):
+        merge_reviews(data, Table(changed))
 
 
 def test_items_that_are_equal_in_a_file_are_refused() -> None:

@@ -9,9 +9,9 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
-from dhkappa.cli.files import check_excel, content_of, write
+from dhkappa.cli.files import check_excel, check_output, content_of, write
 from dhkappa.cli.filters import left_out, say_left_out
-from dhkappa.cli.options import Command, Input, check_output, option
+from dhkappa.cli.options import Command, Input, option
 from dhkappa.cli.output import json_text, listed, naming_audit, open_errors, refuse, warn
 from dhkappa.errors import invalid
 from dhkappa.resources import Progress

@@ -14,15 +14,10 @@ import click
 import dhkappa
 from dhkappa.cli import options, run
 from dhkappa.cli.annotators import annotators
+from dhkappa.cli.files import check_output
 from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.history import SAVING, check_saving, history, save_audit, with_baseline
-from dhkappa.cli.options import (
-    EXIT,
-    Commands,
-    Input,
-    check_output,
-    option,
-)
+from dhkappa.cli.options import EXIT, Commands, Input, option
 from dhkappa.cli.output import (
     check_items,
     command_line,
@@ -320,7 +315,7 @@ def plan(half_width: float, **given: Any) -> None:
     assumed = {name: given[name] for name in names}
     if given["prevalence"] is not None:
         assumed["prevalence"] = _numbers(given["prevalence"])
-    source = Input(given | {"pool": ()})
+    source = Input({name: value for name, value in given.items() if name != "pool"})
     with Progress(None, "planning"):
         pilot: Any = None
         if given["files"]:

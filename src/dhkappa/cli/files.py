@@ -1,21 +1,44 @@
-"""Write tables for people as CSV or Excel, to a file or to standard output."""
+"""Output files: check them before any work, and write tables for people as CSV or Excel."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from dhkappa.errors import counted, visible
-from dhkappa.paths import is_excel
+from dhkappa.errors import DataError, counted, invalid, shown, visible
+from dhkappa.paths import expand_patterns, is_excel, is_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from dhkappa.table import Table
 
 _BOM = "\ufeff"  # at the start of a file, by which Excel recognizes UTF-8
+
+
+def check_output(path: str | None, inputs: Sequence[str | None], endings: Sequence[str]) -> None:
+    """Check before any work that the output can be written and overwrites no input."""
+    if path is None:
+        return
+
+    def error(code: str, message: str, hint: str = "") -> DataError:
+        return invalid("output", f"Cannot write {shown([path])}: {message}.", code=code, hint=hint)
+
+    if not path.lower().endswith(tuple(endings)) and not is_stream(path) and not os.path.isdir(path):
+        raise error("output-ending", f"the name must end in {' or '.join(endings)}")
+    for other in expand_patterns(name for name in inputs if name is not None):
+        if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
+            raise error("output-is-input", "it is an input file", "Choose another name.")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise error("folder-not-found", f"folder {shown([folder])} not found")
+    if os.path.isdir(path):
+        raise error("output-is-folder", "it is a folder")
+    if not os.access(path if is_stream(path) else folder, os.W_OK):
+        raise error("no-permission", "permission denied")
 
 
 def check_excel(output: str | None) -> None:

@@ -10,7 +10,8 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
-from dhkappa.cli.options import Command, check_output, option, several
+from dhkappa.cli.files import check_output
+from dhkappa.cli.options import Command, option, several
 from dhkappa.cli.output import command_line_typed, file_name, json_text, masked_argument
 from dhkappa.errors import invalid, visible
 from dhkappa.inputs.dates import check_date

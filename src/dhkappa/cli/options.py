@@ -18,7 +18,7 @@ import dhkappa
 from dhkappa.cli import discard_output, fail
 from dhkappa.cli.filters import names_in_file
 from dhkappa.errors import DataError, Problem, flag, invalid, shown, visible
-from dhkappa.paths import expand_patterns, is_stream, natural_order, system_message
+from dhkappa.paths import expand_patterns, natural_order, system_message
 from dhkappa.resources import MIB, need
 
 EXIT = "dhkappa.exit"
@@ -235,7 +235,22 @@ class Input:
             message = f"Not possible with a tally, which is already counted: {', '.join(extra)}."
             hint = "Omit the option, or pass it to dhkappa tally make."
             raise DataError(message, code="option-not-for-tally", hint=hint)
-        return sum_of(tallies)
+        return sum_of(tallies, self._counts)
+
+    def _counts(self, path: str) -> dhkappa.Tally:
+        """Return the counts of a tally or a saved audit; refuse to leave out the weights and the pool of an audit."""
+        saved = dhkappa.SavedAudit.load(path)
+        known = {"weights": "agreement weights", "pool": "a pool"}
+        lost = {name: text for name, text in saved.options.items() if not self.given.get(name)}
+        lost = {name: text for name, text in lost.items() if name in self.given or name == "weights"}
+        if lost:
+            what = " and ".join(known[name] for name in lost)
+            message = f"{path!r} is a saved audit with {what}, which would be left out."
+            hint = f"Pass {' '.join(f'${name}=' for name in lost)}."
+            if "weights" in lost and ("weights" not in self.given or not lost["weights"]):
+                hint = "Its weights cannot be passed here: run dhkappa history, or read the data again."
+            raise DataError(message, code="saved-audit-options", hint=hint, options=lost)
+        return saved.tally
 
     def _dataset(self) -> dhkappa.Dataset:
         data = self._whole_dataset()
@@ -412,16 +427,16 @@ def label_map(given: Iterable[str]) -> dict[str, str]:
     return dict(pairs)  # type: ignore[arg-type]
 
 
-def sum_of(paths: Sequence[str]) -> dhkappa.Tally:
+def sum_of(paths: Sequence[str], load: Callable[[str], dhkappa.Tally] = dhkappa.Tally.load) -> dhkappa.Tally:
     """Add up tally files."""
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise invalid("data", "A tally is given twice: its items would count twice.", code="duplicate-file")
-    whole, known = dhkappa.Tally.load(paths[0]), dict[tuple[int, ...], list[str]]()
+    whole, known = load(paths[0]), dict[tuple[int, ...], list[str]]()
     known[whole.n_items, whole.n_votes, len(whole)] = [paths[0]]
     for path in paths[1:]:
-        one = dhkappa.Tally.load(path)
+        one = load(path)
         alike = known.setdefault((one.n_items, one.n_votes, len(one)), [])
-        same = [other for other in alike if one.same_content(dhkappa.Tally.load(other))]
+        same = [other for other in alike if one.same_content(load(other))]
         if same:
             message = f"{same[0]!r} and {path!r} have the same content: their items would count twice."
             raise invalid("data", message, code="duplicate-file", hint="Leave one of them out.")
@@ -443,28 +458,6 @@ def is_tally(path: str) -> bool:
             return any(re.search(rb'"format"\s*:\s*"dhkappa-tally"', part) for part in (head, file.read(_HEAD)))
     except (OSError, ValueError):
         return False
-
-
-def check_output(path: str | None, inputs: Sequence[str | None], endings: Sequence[str]) -> None:
-    """Check before any work that the output can be written and overwrites no input."""
-    if path is None:
-        return
-
-    def error(code: str, message: str, hint: str = "") -> DataError:
-        return invalid("output", f"Cannot write {shown([path])}: {message}.", code=code, hint=hint)
-
-    if not path.lower().endswith(tuple(endings)) and not is_stream(path) and not os.path.isdir(path):
-        raise error("output-ending", f"the name must end in {' or '.join(endings)}")
-    for other in expand_patterns(name for name in inputs if name is not None):
-        if os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other):
-            raise error("output-is-input", "it is an input file", "Choose another name.")
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        raise error("folder-not-found", f"folder {shown([folder])} not found")
-    if os.path.isdir(path):
-        raise error("output-is-folder", "it is a folder")
-    if not os.access(path if is_stream(path) else folder, os.W_OK):
-        raise error("no-permission", "permission denied")
 
 
 def check_multilabel(multilabel: str | None, category: str | None, output: str | None) -> None:

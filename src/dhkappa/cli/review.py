@@ -10,10 +10,10 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
-from dhkappa.cli.files import check_excel, content_of, write
+from dhkappa.cli.files import check_excel, check_output, content_of, write
 from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.merge import merge
-from dhkappa.cli.options import Command, Input, check_output, option, several
+from dhkappa.cli.options import Command, Input, option, several
 from dhkappa.cli.output import check_items, json_text, listed, naming_audit, only, open_errors, refuse, warn
 from dhkappa.errors import did_you_mean, flag, invalid, shown
 from dhkappa.resources import Progress

@@ -10,10 +10,12 @@ import click
 
 import dhkappa
 from dhkappa.cli import options
+from dhkappa.cli.files import check_output
 from dhkappa.cli.filters import left_out, say_left_out
-from dhkappa.cli.options import Commands, Input, check_output, is_tally, option, sum_of
+from dhkappa.cli.options import Commands, Input, is_tally, option, sum_of
 from dhkappa.cli.output import json_text, open_errors, refuse, warn
 from dhkappa.errors import invalid, visible
+from dhkappa.inputs.tally import read_file
 from dhkappa.paths import expand_patterns
 from dhkappa.resources import Progress
 
@@ -72,7 +74,7 @@ def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
 @options.FORMAT
 def tally_show(file: str, output_format: str) -> None:
     """Show the content of a tally file."""
-    _show_tally("tally show", dhkappa.Tally.load(file), file, output_format)
+    _show_tally("tally show", dhkappa.Tally.of_file(*read_file(file)), file, output_format)
 
 
 def _show_tally(

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Collection, Container, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from enum import Enum
 from itertools import chain
 from typing import Any
@@ -207,6 +208,25 @@ def name_key(name: Any) -> tuple[Any, ...]:
     if name is None:
         return (2,)
     return (0, natural_key(name)) if isinstance(name, (str, int)) else (1, str(name))
+
+
+def quoted_names(categories: Iterable[Label]) -> list[str]:
+    """Return categories as a list of votes names them: in quotes if they contain separators or outer spaces."""
+    texts = map(str, categories)
+    return [text if text and text == text.strip() and not {*text} & {",", ":"} else repr(text) for text in texts]
+
+
+def whole_names(values: Sequence[Any]) -> list[Any]:
+    """Return names of which floats and decimals that are whole numbers, up to 21 digits, are integers."""
+    if not {float, Decimal} & set(map(type, values)):
+        return list(values)
+    return [int(value) if _is_whole(value) else value for value in values]
+
+
+def _is_whole(value: Any) -> bool:
+    if not isinstance(value, (float, Decimal)):
+        return False
+    return math.isfinite(value) and abs(value) < 10**21 and value == int(value)
 
 
 def _booleans_as_integers(labels: Iterable[Label]) -> list[Label]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from dhkappa.core.labels import SourceNote
@@ -19,13 +18,8 @@ class ShownColumns:
 
     names: tuple[str, ...]  # of the columns, as in the data
     fetch_values: Callable[[Sequence[Any]], Mapping[Any, Sequence[Any]]]  # values of the columns by name of the item
-    find_notes: Callable[[], tuple[SourceNote, ...]] = tuple
+    notes: tuple[SourceNote, ...] = ()  # about the names of the items and about these columns
     _known: dict[Any, Sequence[Any]] = field(default_factory=dict, repr=False)
-
-    @cached_property
-    def notes(self) -> tuple[SourceNote, ...]:
-        """Sentences about the names of the items and about these columns."""
-        return self.find_notes()
 
     def fetch(self, items: Sequence[Any]) -> dict[str, list[Any]]:
         """Return the values of each column for some items; None if missing."""

@@ -86,6 +86,11 @@ class ColumnRoles:
     duplicates: str = "error"
     unlisted: str = "error"
 
+    @property
+    def voting(self) -> set[str | None]:
+        """The columns that hold votes, or numbers of votes."""
+        return {*self.annotators, *self.counts, self.label, self.count}
+
     def item_columns(self) -> dict[str, str]:
         """Return the columns with one value per item, by role."""
         found = {f"suggested_{place}": column for place, column in enumerate(self.suggested.values())}

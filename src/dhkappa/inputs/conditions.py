@@ -431,5 +431,8 @@ def _text_as_time(operator: str, value: datetime) -> _Made:
 
 
 def same_name(given: Any, name: Label) -> bool:
-    """Tell whether an annotator was named: as it is, or as it is written."""
-    return given == name or str(given) == str(name)
+    """Tell whether an annotator was named: as it is, or as it is written; numbers are compared as numbers."""
+    same = given == name or str(given) == str(name)
+    if same or type(name) not in (int, float) or not isinstance(given, str) or not re.match(_NUMBER, given):
+        return same
+    return _number("", given) == name

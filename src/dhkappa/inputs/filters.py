@@ -12,7 +12,7 @@ import numpy as np
 
 from dhkappa.core.grouping import Encoded
 from dhkappa.core.items import ItemVotes
-from dhkappa.core.labels import SourceNote
+from dhkappa.core.labels import SourceNote, whole_names
 from dhkappa.errors import DataError, counted, did_you_mean, nearest, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, as_number, is_empty, kind_in
 from dhkappa.inputs.columns import list_columns
@@ -192,6 +192,8 @@ def _compared(frame: Frame, condition: Condition, column: str) -> tuple[ColumnTe
 def _where(table: VoteTable, condition: Condition, earlier: Sequence[Condition]) -> VoteTable:
     """Leave out rows by a condition; rows of items with all their votes. ``earlier`` are those applied before."""
     column, frames = _places(table, condition.column)
+    if not frames[1:]:
+        _check_not_labels(table, column, frames[0])
     filtered = _numbered(table)
     for frame in frames:
         compared, _ = _compared(frame, condition, column)
@@ -207,6 +209,18 @@ def _where(table: VoteTable, condition: Condition, earlier: Sequence[Condition])
             filtered = replace(filtered, votes=_votes_on(table, others, only_listed))
         filtered = replace(filtered, items=items)
     return filtered
+
+
+def _check_not_labels(table: VoteTable, column: str, frame: Frame) -> None:
+    """Refuse a filter by what was suggested or voted: kappa of the rows that are left says nothing about all."""
+    if column in table.roles.suggested.values():
+        message = f"Column {frame.said(column)} is a suggested label: kappa of items with one label is near 0."
+        hint = "Filter by another column of the items. Results by category are in every audit."
+        raise DataError(message, code="filter-by-labels", parameter="where", hint=hint)
+    if frame is table.votes and column in table.roles.voting:
+        message = f"Column {frame.said(column)} holds votes: a filter by what was voted changes every result."
+        hint = "Filter by another column of the items, or leave out annotators with $exclude_annotator."
+        raise DataError(message, code="filter-by-votes", parameter="where", hint=hint)
 
 
 def _numbered(table: VoteTable) -> VoteTable:
@@ -243,8 +257,10 @@ def _without(table: VoteTable, step: Exclusion, whole: VoteTable) -> VoteTable:
         return replace(table, votes=votes, roles=replace(roles, annotators=left))
     assert roles.annotator is not None
     query = whole.votes.pick({"annotator": roles.annotator})[0].select("annotator").unique()
-    known = [name for name in table.ask(query)["annotator"] if name is not None and name != ""]
-    names = sorted(_chosen(step, known, table.annotator_names), key=str)
+    with table.files.unchanged():
+        stored = [name for name in table.votes.fetch(query)["annotator"] if name is not None and name != ""]
+    known = dict(zip(whole_names(stored), stored, strict=True))
+    names = sorted((known[name] for name in _chosen(step, known, table.annotator_names)), key=str)
 
     def kept(role: str) -> nw.Expr:
         named = as_number(nw.col(role).is_in(names))

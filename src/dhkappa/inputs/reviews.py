@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from dhkappa.core import Label
 from dhkappa.core.added_votes import AddedVote, suggested_labels
 from dhkappa.core.items import ItemVotes
 from dhkappa.core.label_rules import RULES, LabelRules
+from dhkappa.core.labels import quoted_names
 from dhkappa.errors import DataError, counted, did_you_mean, invalid, shown
 from dhkappa.inputs.backends import frame_of
 from dhkappa.inputs.columns import list_columns
@@ -19,8 +23,8 @@ from dhkappa.inputs.excel import cell_text
 from dhkappa.inputs.files import open_source
 from dhkappa.table import Table, is_formula
 
-_COLUMNS = ("item", "suggested", "new_label", "label", "annotator")
 _CORRECTED = ("item", "old", "new")  # columns of a file of corrected labels
+_COLUMNS = ("item", "suggested", "new_label", "label", "annotator", "votes", "n_votes")
 _LOOSE = LabelRules(RULES)  # spellings that are taken for one category
 _INTEGER = re.compile("-?[0-9]{1,18}")
 _MANY = 5  # items that an error names
@@ -69,6 +73,7 @@ def read_reviews(
     rows = [row for row in rows if row["item"] is not None or _stripped(row[filled]) is not None]
     found = _match_items(rows, places)
     _check_suggested(rows, found, suggested_labels(item_votes, labeler))
+    _check_votes(rows, found, item_votes)
     spelling = _Spelling(item_votes.categories, new_categories, means_missing)
     votes: dict[tuple[int, Any], AddedVote] = {}
     labels: dict[tuple[int, Any], set[Label]] = {}
@@ -188,6 +193,32 @@ def _check_suggested(rows: Sequence[dict[str, Any]], places: Sequence[int], labe
         message = f"The suggested labels of the reviewed file are not those of the data on {_items(stale)}."
         hint = "The labels have changed since, or the file is of another labeler. Make a new file of reviews."
         raise invalid("reviews", message, code="review-stale", hint=hint)
+
+
+def _check_votes(rows: Sequence[dict[str, Any]], places: Sequence[int], item_votes: ItemVotes) -> None:
+    """Refuse a file that lists votes which the data lack; the data may have more votes since."""
+    row, _, code = item_votes.sorted_votes
+    asked = np.isin(row, places)
+    names = quoted_names(item_votes.categories)
+    held: dict[int, Counter[str]] = {place: Counter() for place in places}
+    for place, category in zip(row[asked].tolist(), code[asked].tolist(), strict=True):
+        held[place][names[category]] += 1
+    one = "|".join(map(re.escape, names))
+    pair = re.compile(f"({one}): ([0-9]+)(?:, |$)")
+    other = []
+    for values, place in zip(rows, places, strict=True):
+        text, number = (_stripped(values.get(name)) or "" for name in ("votes", "n_votes"))
+        text = _unquoted(text)
+        lacking = number.isdecimal() and int(number) > held[place].total()
+        if re.search(": [0-9]+$", text):  # else a spreadsheet has changed it
+            known = pair.findall(text)
+            listed = ", ".join(f"{name}: {n}" for name, n in known)
+            lacking = lacking or listed != text or any(int(n) > held[place][name] for name, n in known)
+        other += [values["item"]] if lacking else []
+    if other:
+        message = f"The reviewed file lists votes on {_items(other)} that the data lack."
+        hint = "Merge it with the data from which it was made, or remove its columns votes and n_votes to accept it."
+        raise invalid("reviews", message, code="review-other-votes", hint=hint)
 
 
 def _items(names: Iterable[Any]) -> str:

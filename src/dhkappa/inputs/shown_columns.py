@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,12 +28,13 @@ from dhkappa.resources import need
 
 _CHUNK = 1_000  # items of one query
 _VALUE = 512  # bytes of a fetched value in Python
+_SEVERAL = object()  # values of an item
 
 
 def shown_columns(table: VoteTable, read: ItemVotes, named: bool) -> ShownColumns:
     """Return the columns to show for the items of ``read``; ``named`` tells whether the user named them.
 
-    Columns that were not named are left out, with a note, if they cannot be read.
+    Columns that were not named are left out, with a note, if they cannot be read or vary within an item.
     """
     parts: list[_Part] = []
     notes: list[SourceNote] = []
@@ -45,7 +47,7 @@ def shown_columns(table: VoteTable, read: ItemVotes, named: bool) -> ShownColumn
             if frame is None or name not in frame.names or any(name in part.names for part in parts):
                 continue
             try:
-                _Part(table, frame, (name,)).pick()
+                _Part(table, frame, (name,)).check()
                 chosen.append(name)
             except DataError as error:
                 if named:
@@ -54,7 +56,7 @@ def shown_columns(table: VoteTable, read: ItemVotes, named: bool) -> ShownColumn
         if frame is not None and chosen:
             parts.append(_Part(table, frame, tuple(chosen)))
     names = tuple(name for name in table.shown if any(name in part.names for part in parts))
-    return ShownColumns(names, partial(_values, parts, names, read), partial(_notes, parts, tuple(notes)))
+    return ShownColumns(names, partial(_values, parts, names, read), tuple(notes))
 
 
 def _values(
@@ -67,10 +69,6 @@ def _values(
         item: tuple(rows[item][place] if item in rows else None for rows, place in map(columns.__getitem__, names))
         for item in items
     }
-
-
-def _notes(parts: Sequence[_Part], known: tuple[SourceNote, ...]) -> tuple[SourceNote, ...]:
-    return (*known, *(note for part in parts for note in part.varying()))
 
 
 @dataclass(frozen=True)
@@ -121,8 +119,8 @@ class _Part:
                 if item in wanted:
                     known = found.setdefault(item, values)
                     if known is not values:
-                        found[item] = [_first(one, other) for one, other in zip(known, values, strict=True)]
-        return found
+                        found[item] = [_known(one, other) for one, other in zip(known, values, strict=True)]
+        return {item: [None if value is _SEVERAL else value for value in values] for item, values in found.items()}
 
     def _queries(self, picked: Query, keys: Sequence[Any]) -> Iterator[Query]:
         """Yield the queries that fetch the rows of some items."""
@@ -138,30 +136,22 @@ class _Part:
         for first in range(0, len(keys), _CHUNK):
             yield picked.filter(nw.col("item").is_in(keys[first : first + _CHUNK]))
 
-    def varying(self) -> Iterator[SourceNote]:
-        """Yield a note for each column with several values for an item."""
-        if not self._repeats:
-            return
-        for name in self.names:
-            picked = replace(self, names=(name,)).pick()
-            role = f"{SHOWN}0"
-            picked = picked.filter(~is_empty(role, kind_in(picked, role) == "text"))
-            try:
-                n = self.table.count_rows(self.table.repeats(picked.unique(), ["item"]))
-            except DataError:  # values that the engine cannot compare
-                continue
-            if n:
-                yield _varies(name, n)
+    def check(self) -> None:
+        """Refuse one column that cannot be read, or that has several values for an item."""
+        [name], picked, n = self.names, self.pick(), 0
+        if self._repeats:
+            known = picked.filter(~is_empty(f"{SHOWN}0", kind_in(picked, f"{SHOWN}0") == "text"))
+            with suppress(DataError), self.frame.asking():  # values that the engine cannot compare
+                n = self.table.count_rows(self.table.repeats(known.unique(), ["item"]))
+        if n:
+            message = f"Column {self.frame.said(name)} has several values for {counted(n, 'item')}."
+            hint = "Write the same value in all rows of an item."
+            raise DataError(message, code="item-column-varies", parameter="show", hint=hint)
 
 
-def _varies(name: str, n: int) -> SourceNote:
-    text = f"Column {name!r} has several values for {counted(n, 'item')}; the first in alphabetical order is shown."
-    return SourceNote("shown-column-varies", text)
-
-
-def _first(one: Any, other: Any) -> Any:
-    """Return the first of two values, by text: tables of most engines have no order of rows."""
-    return min((value for value in (one, other) if value is not None), key=str, default=None)
+def _known(one: Any, other: Any) -> Any:
+    """Return the only one of two values that is known, or ``_SEVERAL`` if they differ."""
+    return other if one is None else one if other is None or one == other else _SEVERAL
 
 
 def plain_value(value: Any) -> Any:

@@ -124,6 +124,14 @@ def _check_not_annotator(column: Any, annotator: str | None) -> None:
         raise invalid("slices", message, code="slices-are-annotators", hint=hint)
 
 
+def _check_not_votes(column: Any, table: VoteTable) -> None:
+    """Refuse slices by what was voted: in such a slice the votes of one annotator are equal."""
+    if table.items is None and column in table.roles.voting:
+        message = f"Column {shown([column])} holds votes, and slices are of items: what was voted cannot define them."
+        hint = "Name a column of items with $slices. To compare annotators, run dhkappa annotators."
+        raise invalid("slices", message, code="slices-are-votes", hint=hint)
+
+
 def check_slices(given: Any, table: VoteTable) -> dict[str, tuple[Cut, ...]]:
     """Return the columns of each request, such as ``created:week`` or ``language+source``; refuse missing columns."""
     columns = table.item_frame.names
@@ -133,6 +141,7 @@ def check_slices(given: Any, table: VoteTable) -> dict[str, tuple[Cut, ...]]:
     if isinstance(given, Mapping):
         for column, unit in given.items():
             _check_not_annotator(column, annotator)
+            _check_not_votes(column, table)
             check_item_column(column, "slices", tables)
             known = check_unit(unit, column)
             found[column if known is None else f"{column}:{known}"] = (Cut(column, known),)
@@ -142,6 +151,7 @@ def check_slices(given: Any, table: VoteTable) -> dict[str, tuple[Cut, ...]]:
         cuts = item_cuts(name, columns)
         for cut in cuts:
             _check_not_annotator(cut.column, annotator)
+            _check_not_votes(cut.column, table)
             check_item_column(cut.column, "slices", tables)
         found[name] = cuts
     if not found:

@@ -17,7 +17,7 @@ import narwhals.stable.v2 as nw
 
 from dhkappa.core import Categories, Label
 from dhkappa.core.label_rules import LabelRules
-from dhkappa.core.labels import SourceNote, name_key, natural_key
+from dhkappa.core.labels import SourceNote, name_key, natural_key, whole_names
 from dhkappa.core.relabel import duplicate_votes
 from dhkappa.errors import DataError, comma_separated, counted, shown
 from dhkappa.inputs.backends import Coding, Frame, Query, frame_of, is_empty, kind_in, kind_of, replace_values
@@ -198,9 +198,13 @@ class VoteTable:
         return (*self.source.notes, *([self.removed.note] if self.removed else []))
 
     def ask(self, query: Query) -> dict[str, list[Any]]:
-        """Run a query; raise an error if a file has changed since it was opened."""
+        """Run a query; raise an error if a file has changed since it was opened.
+
+        Names that are whole numbers are integers, as files hold them: 12.0 is 12.
+        """
         with self.files.unchanged():
-            return self.votes.fetch(query)
+            found = self.votes.fetch(query)
+        return found | {role: whole_names(found[role]) for role in ("item", "annotator") if role in found}
 
 
 def mixed_zones(table: VoteTable, aware_votes: bool) -> DataError:

@@ -286,8 +286,16 @@ class Tally:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a tally that ``save`` wrote."""
-        return cls.of_file(*read_file(path))
+        """Read a tally that ``save`` wrote, or a saved audit without agreement weights and pool."""
+        held, name = read_file(path)
+        about = held.get("audit")
+        known = {"weights": "agreement weights", "pool": "a pool"}
+        lost = [what for key, what in known.items() if isinstance(about, dict) and about.get(key) is not None]
+        if lost:
+            message = f"{name} is a saved audit with {' and '.join(lost)}, which a tally does not hold."
+            hint = "Use dhkappa.SavedAudit.load or dhkappa history, or count the data with dhkappa tally make."
+            raise DataError(message, code="saved-audit-options", hint=hint)
+        return cls.of_file(held, name)
 
     @classmethod
     def of_file(cls, held: dict[str, Any], name: str) -> Self:

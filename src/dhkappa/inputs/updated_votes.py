@@ -6,9 +6,12 @@ import fnmatch
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from dhkappa.core import Label
 from dhkappa.core.added_votes import AddedVote, suggested_labels
 from dhkappa.core.items import ItemVotes
+from dhkappa.core.labels import whole_names
 from dhkappa.errors import counted, invalid
 from dhkappa.inputs.backends import ROW_NUMBER
 from dhkappa.inputs.columns import annotator_prefix
@@ -95,9 +98,7 @@ def _fetched(table: VoteTable) -> _Columns:
     whole = {*roles.annotators, roles.item, roles.label, roles.annotator, *roles.suggested.values(), roles.strata}
     whole.add(roles.clusters)
     for name in whole & columns.keys():  # integers that are stored as floats, because some are missing
-        columns[str(name)] = [
-            int(value) if isinstance(value, float) and value.is_integer() else value for value in columns[str(name)]
-        ]
+        columns[str(name)] = whole_names(columns[str(name)])
     if (
         roles.label is None
         and roles.item is None
@@ -150,20 +151,30 @@ def _add_rows(
     assert roles.label is not None
     assert roles.annotator is not None
     first: dict[Any, int] = {}
-    start = [first.setdefault(name, row) for row, name in enumerate(columns[roles.item])]
+    start = [first.setdefault(_as_text(name), row) for row, name in enumerate(columns[roles.item])]
     several = len(first) < len(start)
     constant = {
-        name: several and all(values[row] == values[top] for row, top in enumerate(start))
+        name: several and all(_are_equal(values[row], values[top]) for row, top in enumerate(start))
         for name, values in columns.items()
     }
     constant |= dict.fromkeys(roles.item_columns().values(), True)
     for vote, label in votes:
-        item = names[vote.place]
+        top = first.get(_as_text(names[vote.place]))
+        item = names[vote.place] if top is None else columns[roles.item][top]
         row = {roles.item: item, roles.label: label, roles.annotator: vote.annotator}
-        top = first.get(item)
         for name, values in columns.items():
             values.append(row[name] if name in row else values[top] if top is not None and constant[name] else None)
     return columns
+
+
+def _as_text(name: Any) -> Any:
+    """Return an id as text if it is text or an integer: those of the two tables may differ in that."""
+    return str(name) if isinstance(name, int) else name
+
+
+def _are_equal(one: Any, other: Any) -> bool:
+    """Tell whether two values are equal, also lists."""
+    return one is other or bool(np.all(one == other))
 
 
 def _item_columns(item_votes: ItemVotes) -> _Columns:

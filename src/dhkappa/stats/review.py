@@ -12,6 +12,7 @@ import numpy as np
 from dhkappa.core import Array, Integers, Label
 from dhkappa.core.grouping import Patterns
 from dhkappa.core.items import ItemVotes
+from dhkappa.core.labels import quoted_names
 from dhkappa.errors import counted
 from dhkappa.stats.influence import (
     Terms,
@@ -244,8 +245,7 @@ def vote_columns(patterns: Patterns, categories: tuple[Label, ...]) -> dict[str,
 
 def vote_texts(patterns: Patterns, categories: tuple[Label, ...]) -> list[str]:
     """Return the votes on an item of each pattern as text, most first: ``dog: 3, cat: 1``."""
-    texts = map(str, categories)  # quoted if they contain separators or outer spaces
-    names = [text if text and text == text.strip() and not {*text} & {",", ":"} else repr(text) for text in texts]
+    names = quoted_names(categories)
     code, votes = patterns.code.tolist(), patterns.votes.tolist()
     rows = (range(first, end) for first, end in pairwise(patterns.start.tolist()))
     orders = (sorted(row, key=votes.__getitem__, reverse=True) for row in rows)  # stable: ties keep their order

@@ -5,8 +5,10 @@ from decimal import Decimal
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
+import dhkappa
 from dhkappa.inputs.conditions import Condition, conditions_of
 from expect import expect_error
 
@@ -67,3 +69,36 @@ def test_values_of_python() -> None:
 def test_arguments_that_are_no_conditions(wrong: list[Any]) -> None:
     with expect_error("invalid-filter", "where"):
         conditions_of(wrong, {})
+
+
+WIDE = pandas.DataFrame(
+    {"item": [*"123"], "suggested_llm": [*"aba"], "ann_1": [*"aba"], "ann_2": [*"abb"], "n": [1, 2, 3]}
+)
+LONG = pandas.DataFrame({"item": [*"112233"], "annotator": [*"xyxyxy"], "label": [*"aabbab"]})
+ITEMS = pandas.DataFrame({"item": [*"123"], "suggested_llm": [*"aba"], "label": [*"xyx"], "suggested_rule": [*"aab"]})
+
+
+@pytest.mark.parametrize(
+    ("column", "code"),
+    [("suggested_llm", "labels"), ("ann_1", "votes"), ("label", "votes"), ("count", "votes"), ("n_a", "votes")],
+)
+def test_labels_and_votes_are_refused(column: str, code: str) -> None:
+    counts = WIDE.assign(n_a=[2, 0, 1], n_b=[0, 2, 1]).drop(columns=["ann_1", "ann_2"])
+    votes = LONG.merge(ITEMS[["item", "suggested_llm"]])
+    votes = votes.drop(columns="annotator").assign(count=1) if column == "count" else votes
+    frame = {"suggested_llm": WIDE, "ann_1": WIDE, "n_a": counts}.get(column, votes)
+    roles: dict[str, Any] = {"counts": ["n_a", "n_b"]} if frame is counts else {}
+    for operator in ("=", "!="):
+        with expect_error(f"filter-by-{code}", "where"):
+            dhkappa.Dataset(frame, **roles).filter((column, operator, "a")).counts  # noqa: B018
+    with expect_error(f"slices-are-{code}", "slices"):
+        dhkappa.audit(frame, slices=column, **roles)
+
+
+def test_labels_of_two_tables_are_refused() -> None:
+    data = dhkappa.Dataset(LONG, "suggested_llm", items=ITEMS)
+    for column, code in (("suggested_llm", "labels"), ("votes.label", "votes")):
+        with expect_error(f"filter-by-{code}"):
+            data.filter((column, "=", "a")).counts  # noqa: B018
+    assert data.filter(("items.label", "=", "x")).counts.n_items == 2  # a column of the items that is no vote
+    assert data.filter(suggested_rule="a").counts.n_items == 2  # of a labeler that is not under test
