@@ -226,7 +226,7 @@ def whole_names(values: Sequence[Any]) -> list[Any]:
 def _is_whole(value: Any) -> bool:
     if not isinstance(value, (float, Decimal)):
         return False
-    return math.isfinite(value) and abs(value) < 10**21 and value == int(value)
+    return math.isfinite(value) and abs(float(value)) < 1e21 and value == int(value)
 
 
 def _booleans_as_integers(labels: Iterable[Label]) -> list[Label]:
