@@ -13,7 +13,7 @@ from dhkappa.stats.annotator_baseline import annotator_baseline
 from dhkappa.stats.annotators import annotator_table, compare_with_annotators
 from dhkappa.stats.flagged import Flagged
 from dhkappa.stats.gate import Gate, gate_of
-from dhkappa.stats.grades import NEVER_JUDGED, Verdict, cannot_judge, lower_code, ungraded
+from dhkappa.stats.grades import NEVER_JUDGED, Verdict, cannot_judge, lower_code, ungraded, with_slices
 from dhkappa.stats.intervals import ConfidenceInterval
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.next_step import NextStep, next_step
@@ -41,7 +41,10 @@ class AuditVerdicts:
         """
         name = self._name(labeler)
         if name not in self._verdicts:
-            self._verdicts[name] = self._judged(name)
+            self._verdicts[name] = self._judged(name)  # grades of slices may ask for it
+            for column in self._slice_columns:
+                own = self._verdicts[name], column, self.slices(column, name).table
+                self._verdicts[name] = with_slices(*own, self.confidence_level)
         found: Verdict = self._verdicts[name]
         return found
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dhkappa.errors import Problem, counted
 from dhkappa.stats.kappa import Estimate
-from dhkappa.table import plain
+from dhkappa.table import Table, plain
 
 GRADES = {
     "better": "better than a typical annotator",
@@ -30,6 +30,7 @@ _JUDGMENTS = list(GRADES)[:6]
 NEVER_JUDGED = ("labels-from-votes", "data-problem")
 """The codes of labelers that no further votes of this kind can judge."""
 _FROM_THE_BEST = (*_JUDGMENTS[:3], "not-enough-data", *_JUDGMENTS[3:])  # no grade is less than any good one
+_NAMED = 3  # slices
 _SPLIT_ITEMS = 10  # with differing votes that show whether labels follow the majority
 _MAJORITY = 0.95  # of their labels that are the most frequent vote
 _MADE_FROM_THEM = "its labels look as if they were made from them"
@@ -79,6 +80,7 @@ class Verdict:
     flagged : annotators whose votes agree less with the others than the rest does, or are not shown to be better than
         guesses; empty if there are none, or if it is unknown who voted
     left_out : whether the grade is that without the flagged annotators, because it is the lower one
+    lower_slices : slices with a lower grade whose kappa is lower than that of the others, such as ``"language fr"``
     with_all, without : grade and place on the scale from all votes, and without those of the flagged annotators; None
         if nobody is flagged
     """
@@ -98,6 +100,7 @@ class Verdict:
     not_better: str = ""
     flagged: tuple[Any, ...] = ()
     left_out: bool = False
+    lower_slices: tuple[str, ...] = ()
     with_all: OtherScore | None = None
     without: OtherScore | None = None
 
@@ -144,6 +147,32 @@ def lower_code(one: str, other: str) -> str:
     ('below', 'below', 'not-enough-data')
     """
     return max(one, other, key=_FROM_THE_BEST.index)
+
+
+def with_slices(verdict: Verdict, column: str, slices: Table, confidence_level: float) -> Verdict:
+    """Return a verdict that names the slices with a lower grade, if their kappas are lower than those of the others.
+
+    P-values are adjusted for all slices (Holm).
+    """
+    if verdict.code not in _FROM_THE_BEST or "grade" not in slices.names:
+        return verdict
+    found = [
+        row
+        for row in slices
+        if row["grade"] in _JUDGMENTS
+        and row["grade"] != verdict.code
+        and lower_code(row["grade"], verdict.code) == row["grade"]
+        and row["difference"] < 0
+        and row["pvalue_holm"] < 1 - confidence_level
+    ]
+    said = [
+        f"In {column} {row['slice']} ({counted(row['items'], 'item')}) it is {GRADES[row['grade']]}."
+        for row in found[:_NAMED]
+    ]
+    more = len(found) - len(said)
+    said += [f"Slices of {column} with a lower grade that are not named: {more:,}."] if more else []
+    names = (*verdict.lower_slices, *(f"{column} {row['slice']}" for row in found))
+    return replace(verdict, details=" ".join([verdict.details, *said]).strip(), lower_slices=names)
 
 
 def cannot_judge(name: str, problems: Sequence[Problem]) -> Verdict | None:

@@ -24,8 +24,8 @@ class NextStep:
     Attributes
     ----------
     code : ``"fix-data"``, ``"check-warning"``, ``"check-annotators"``, ``"check-result"``, ``"other-votes"``,
-        ``"check-labels"``, ``"guidelines"``, ``"third-vote"``, ``"more-items"``, ``"fix-category"``, ``"fix-labels"``
-        or ``"use-labels"``
+        ``"check-labels"``, ``"guidelines"``, ``"third-vote"``, ``"more-items"``, ``"fix-slice"``,
+        ``"fix-category"``, ``"fix-labels"`` or ``"use-labels"``
     text : the step as one or two sentences
     category : the category to fix first; None if no category is named
     """
@@ -75,7 +75,17 @@ def next_step(
         return _GUIDELINES
     if verdict.not_better:
         return NextStep("check-result", "Look into this reason first: it can change the verdict.")
+    if verdict.lower_slices:
+        text = f"Fix the labels of {name} in {first_three(verdict.lower_slices)} first."
+        return NextStep("fix-slice", f"{text} {_elsewhere(verdict)}".strip())
     return _fix_category(verdict, categories, confusion)
+
+
+def _elsewhere(verdict: Verdict) -> str:
+    """Return what to do with the labels outside of slices with a lower grade."""
+    if verdict.code not in _USABLE:
+        return ""
+    return "Use them elsewhere, where one annotator's labels would be good enough."
 
 
 def _flagged(verdict: Verdict) -> str:

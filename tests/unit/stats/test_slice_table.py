@@ -174,3 +174,43 @@ def test_slices_are_better_if_the_labeler_is() -> None:
     sim = dhkappa.simulate(600, labelers={"llm": 0.97}, annotators=[0.75] * 4, rng=4)
     audit = dhkappa.audit(sim.votes, sim.suggested, slices=["x", "y"] * 300, progress=False)
     assert audit.slices().table.column("grade") == ["better", "better"]
+
+
+def labels_worse_in(names: list[str], language: Any, sim: Any, share: float = 0.5) -> Any:
+    rng = np.random.default_rng(7)
+    n = len(language)
+    return np.where(
+        np.isin(language, names) & (rng.random(n) < share), rng.choice(list("abcd"), n), sim.suggested["llm"]
+    )
+
+
+def test_a_verdict_names_the_slices_with_a_lower_grade() -> None:
+    sim = dhkappa.simulate(1100, labelers={"llm": 0.95}, annotators=[0.85] * 4, categories=list("abcd"), rng=3)
+    language = np.random.default_rng(1).choice(["en", "de", "fr"], 1100, p=[0.5, 0.3, 0.2])
+    given: dict[str, Any] = {"slices": {"language": language}, "progress": False}
+    audit = dhkappa.audit(sim.votes, {"llm": labels_worse_in(["fr"], language, sim)}, **given)
+    [row] = [row for row in audit.slices().table if row["slice"] == "fr"]
+    assert (row["grade"], row["pvalue_holm"] < 1e-6) == ("clearly-below", True)
+    assert audit.verdict().code in ("better", "on-par")
+    assert audit.verdict().lower_slices == ("language fr",)
+    assert f"language fr ({row['items']} items)" in audit.verdict().details
+    assert audit.verdict().details in audit.details
+    assert audit.next_step().code == "fix-slice"
+    plain = dhkappa.audit(sim.votes, {"llm": labels_worse_in(["fr"], language, sim)}, progress=False)
+    assert plain.verdict().lower_slices == ()
+    assert plain.next_step().code != "fix-slice"
+    alike = dhkappa.audit(sim.votes, sim.suggested, **given)
+    assert alike.verdict().lower_slices == ()
+    low = dhkappa.audit(sim.votes, {"llm": labels_worse_in(["de", "en", "fr"], language, sim, 0.8)}, **given)
+    assert low.verdict().code == "clearly-below"
+    assert low.verdict().lower_slices == ()  # no lower grade than that of all items
+
+
+def test_at_most_three_slices_of_a_column_are_named() -> None:
+    sim = dhkappa.simulate(2000, labelers={"llm": 0.97}, annotators=[0.85] * 4, categories=list("abcd"), rng=3)
+    language = np.random.default_rng(1).choice(list("uvwxyz"), 2000, p=[0.08] * 5 + [0.6])
+    labels = labels_worse_in(list("uvwxy"), language, sim, 0.6)
+    found = dhkappa.audit(sim.votes, {"llm": labels}, slices={"kind": language}, progress=False).verdict()
+    assert len(found.lower_slices) == 5
+    assert sum(f"In kind {name} (" in found.details for name in "uvwxy") == 3
+    assert "not named: 2" in found.details
