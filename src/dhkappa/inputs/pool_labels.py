@@ -100,7 +100,8 @@ def _of_mapping(pool: Any) -> _Sizes:
 
 def _is_counted(pool: Any) -> bool:
     """Tell whether a column of pandas holds numbers of items, as ``value_counts()`` returns them, and not labels."""
-    dtype, index = getattr(pool, "dtype", None), getattr(pool, "index", None)
+    dtype: Any = getattr(pool, "dtype", None)
+    index: Any = getattr(pool, "index", None)
     if not hasattr(index, "equals") or getattr(dtype, "kind", "") not in "iu":
         return False
     if pool.name == "count" or getattr(index.dtype, "kind", "") not in "iu":
@@ -136,7 +137,7 @@ def _in_table(pool: Any, data: Dataset | Tally, labeler: str, column: Any, notes
         options: RoleKeywords = {"annotators": [name]}
         if item in names and item != name:
             options["item"] = item  # so that items are not counted twice
-        whole = UnlabeledDataset(source, **options)
+        whole: Dataset = UnlabeledDataset(source, **options)
         for step in _conditions(data):
             kept = _filtered(whole, step, data, names)
             if kept is None:
