@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from textwrap import wrap
 
 import numpy as np
 
@@ -195,7 +194,7 @@ def lines(sets: int, full: bool) -> Iterator[str]:
     below = sum(one < TOO_LOW for one in wrong)
     text = f"Shares: coverage is below 94.5% in {low} of {len(every)} cells, and in {wald} for Wald; lowest "
     text += f"{100 * min(every):.1f}%. Wrong labels: in {below} of {len(wrong)} cells; lowest {100 * min(wrong):.1f}%."
-    yield from wrap(text, 120)
+    yield text  # on one line, as docs/validation.md quotes it
     yield ""
     texts = {
         "Random samples": "2, 4 and 6 categories, equally frequent or one on 94% of the items; 1 vote, or 2 to 5 votes "
