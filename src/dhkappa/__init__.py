@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.annotator_baseline import AnnotatorBaseline
     from dhkappa.stats.annotator_result import AnnotatorScores
     from dhkappa.stats.annotator_slices import AnnotatorSlices
+    from dhkappa.stats.baselines import Baselines
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.change import Change, Changes
     from dhkappa.stats.compare import AnnotatorComparison
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.notes import Note
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
-    from dhkappa.stats.result import Baselines, Comparison, Kappa
+    from dhkappa.stats.result import Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.shift import Shift
     from dhkappa.stats.simulate import Simulation, simulate
@@ -65,6 +66,7 @@ _NAMES = {  # by module, imported on first use
     "stats.agreement": ("CohenKappa",),
     "stats.annotator_baseline": ("AnnotatorBaseline",),
     "stats.annotator_result": ("AnnotatorScores",),
+    "stats.baselines": ("Baselines",),
     "stats.bootstrap": ("Bootstrap",),
     "stats.change": ("Change", "Changes"),
     "stats.gate": ("Gate", "GateRow"),
@@ -76,7 +78,7 @@ _NAMES = {  # by module, imported on first use
     "planning": ("plan",),
     "stats.plan": ("Plan",),
     "stats.compare": ("AnnotatorComparison",),
-    "stats.result": ("Baselines", "Comparison", "Kappa"),
+    "stats.result": ("Comparison", "Kappa"),
     "stats.sample": ("Excluded",),
     "stats.shift": ("Shift",),
     "stats.simulate": ("Simulation", "simulate"),

@@ -36,6 +36,8 @@ class ConfidenceInterval:
     confidence_level : the confidence level
     method : how it was computed
     reason : why there is no interval; None if there is one
+    any_time_level : the level of this interval alone, if it is one of those that hold at every look at the confidence
+        level; NaN with fewer than 30 items, and None for an interval that holds for one look
     """
 
     low: float
@@ -43,6 +45,7 @@ class ConfidenceInterval:
     confidence_level: float
     method: str
     reason: str | None = None
+    any_time_level: float | None = None
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
@@ -50,7 +53,9 @@ class ConfidenceInterval:
     def __repr__(self) -> str:
         limits = f"low={self.low:.4f}, high={self.high:.4f}, confidence_level={written(self.confidence_level)}"
         reason = f", reason={self.reason!r}" if self.reason else ""
-        return f"ConfidenceInterval({limits}, method={self.method!r}{reason})"
+        known = self.any_time_level is not None and not math.isnan(self.any_time_level)
+        single = f", any_time_level={written(self.any_time_level or 0)}" if known else ""
+        return f"ConfidenceInterval({limits}, method={self.method!r}{single}{reason})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.core import Label
 from dhkappa.errors import DataError, counted
+from dhkappa.stats.any_time import any_time_level, too_few_items
+from dhkappa.stats.baselines import Baselines
 from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import NO_VARIATION, Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Estimate, Parts, rounded
@@ -33,35 +35,6 @@ _FLEISS = ("fleiss", "weighted-fleiss")
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
 _WEAKER = 0.1  # kappa of a category below the whole
 _FEWEST = 10  # items of a category that is named; the interval of fewer can be much too narrow
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Baselines:
-    """Kappa of other labels on the same votes; NaN if undefined.
-
-    Attributes
-    ----------
-    random : mean kappa of the suggested labels permuted at random over the items
-    majority : kappa of each item's most frequent vote, an optimistic value: the same votes make and judge the labels
-    """
-
-    random: float
-    majority: float
-    _estimate: Estimate = field(compare=False)
-
-    @property
-    def annotator(self) -> float:
-        """Kappa of a typical annotator as labeler; NaN also with agreement weights, and if only bounds are known."""
-        from dhkappa.stats.annotator_baseline import annotator_kappa
-
-        return rounded(annotator_kappa(self._estimate))
-
-    def __repr__(self) -> str:
-        return f"Baselines(random={self.random:.4f}, annotator={self.annotator:.4f}, majority={self.majority:.4f})"
-
-    def to_dict(self) -> dict[str, float | None]:
-        """Return plain values for JSON; NaN becomes None."""
-        return {name: plain(getattr(self, name)) for name in ("random", "annotator", "majority")}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,7 +90,12 @@ class Kappa(Display):
         Baselines(random=-0.1156, annotator=0.5333, majority=0.7462)
         """
         exact = self.estimate.baselines
-        return Baselines(rounded(exact.random), rounded(exact.majority), self.estimate)
+        return Baselines(rounded(exact.random), rounded(exact.majority), self._annotator)
+
+    def _annotator(self) -> float:
+        from dhkappa.stats.annotator_baseline import annotator_kappa
+
+        return rounded(annotator_kappa(self.estimate))
 
     @property
     def fleiss(self) -> float:
@@ -175,7 +153,13 @@ class Kappa(Display):
         return math.nan if self._basis is None else self._basis.se
 
     def confidence_interval(
-        self, confidence_level: float = 0.95, method: str | None = None, *, n_resamples: int = 9_999, rng: Rng = None
+        self,
+        confidence_level: float = 0.95,
+        method: str | None = None,
+        *,
+        any_time: bool = False,
+        n_resamples: int = 9_999,
+        rng: Rng = None,
     ) -> ConfidenceInterval:
         """Return a confidence interval of kappa.
 
@@ -188,6 +172,9 @@ class Kappa(Display):
             labels. ``"wald"`` is kappa plus and minus t standard errors; the default, and the only method, for Fleiss'
             kappa. ``"bootstrap"`` takes percentiles of bootstrap replicates, and ``"bca"`` corrects them for bias and
             acceleration.
+        any_time
+            Whether the interval must hold at every look, however often you look while items in random order are added:
+            it is wider then, and needs 30 items. Not for bootstrap intervals.
         n_resamples, rng
             Number of bootstrap replicates, and the seed or generator to draw them with.
 
@@ -195,13 +182,19 @@ class Kappa(Display):
         --------
         >>> import dhkappa
         >>> data = dhkappa.simulate(200, rng=1)
-        >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).confidence_interval()
+        >>> kappa = dhkappa.dh_kappa(data.votes, data.suggested["labeler"])
+        >>> kappa.confidence_interval()
         ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta')
+        >>> kappa.confidence_interval(any_time=True)
+        ConfidenceInterval(low=0.3567, high=0.6060, confidence_level=0.95, method='beta', any_time_level=0.9957)
         """
         confidence_level = check_level(confidence_level)
         methods, alpha = ("wald",) if self.metric in _FLEISS else _METHODS, 1 - confidence_level
         given = methods[0] if method is None else method
         method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
+        if any_time:
+            check_choice("method", method, _METHODS[:2], " for intervals that hold at every look")
+            return self._any_time_interval(confidence_level, method)
         if self._basis is None:
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or NO_VARIATION)
         if method in ("bootstrap", "bca"):
@@ -214,6 +207,15 @@ class Kappa(Display):
             return bca_interval(values, self.value, influence(known) * known.weight / known.items, known.items, alpha)
         low, high = (beta_interval if method == "beta" else wald_interval)(self._basis, alpha)
         return ConfidenceInterval(low, high, confidence_level, method)
+
+    def _any_time_interval(self, confidence_level: float, method: str) -> ConfidenceInterval:
+        """Return the interval at the level that holds at every look; NaN with too few items."""
+        single = any_time_level(self.n_effective, confidence_level)
+        if math.isnan(single):
+            reason = self.reason or too_few_items(self.n_effective)
+            return ConfidenceInterval(math.nan, math.nan, confidence_level, method, reason, single)
+        found = self.confidence_interval(single, method)
+        return replace(found, confidence_level=confidence_level, any_time_level=single)
 
     def bootstrap(self, n_resamples: int = 9_999, rng: Rng = None, *, progress: bool = True) -> Bootstrap:
         """Draw samples of the same size from the items, with replacement, and return their kappas.
