@@ -255,9 +255,9 @@ class Kappa(Display):
         Parameters
         ----------
         method
-            ``"exact"``, all permutations counted, is the default if it is fast. Otherwise ``"z"``, from the exact mean
-            and variance over permutations. ``"monte-carlo"`` draws permutations. With sample weights or strata only
-            ``"wald"`` is available: kappa above the random baseline over its standard error.
+            ``"exact"``, all permutations counted, is the default if it is fast. Otherwise ``"gamma"``, from the exact
+            mean, variance and skewness over permutations. ``"monte-carlo"`` draws permutations. With sample weights or
+            strata only ``"wald"`` is available: kappa above the random baseline over its standard error.
         alternative
             ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
         n_resamples, rng
@@ -268,7 +268,7 @@ class Kappa(Display):
         >>> import dhkappa
         >>> data = dhkappa.simulate(200, rng=1)
         >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).permutation_test()
-        PermutationTest(difference=0.6046, pvalue=9.39e-37, z=12.61, alternative='greater', method='z')
+        PermutationTest(difference=0.6046, pvalue=8.46e-30, z=12.61, alternative='greater', method='gamma')
         """
         from dhkappa.stats.permutation import permutation_test
 
