@@ -169,6 +169,7 @@ def compare(
     clusters: Any = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
+    any_time: bool = False,
     rng: int | np.random.Generator | None = None,
     **roles: Unpack[RoleKeywords],
 ) -> Comparison:
@@ -190,6 +191,9 @@ def compare(
         called ``suggested_*``. With a ``Dataset`` or a ``Tally``, a list of labelers; all by default.
     confidence_level, rng
         Confidence level of the intervals, and a seed or a ``numpy.random.Generator`` for the label swaps.
+    any_time
+        Whether intervals and p-values must hold at every look, however often you look while items in random order are
+        added; see ``Kappa.confidence_interval``.
 
     Returns
     -------
@@ -222,9 +226,8 @@ def compare(
     if weights is not None:
         weights = _weights(weights, table.categories, given.declared)
     options: dict[str, Any] = {"weights": weights, "confidence_level": confidence_level, "pool": pool, "rng": rng}
-    estimates, differences, notes, not_ranked = compare_on_common_items(table, **options)
-    kappas = {name: Kappa(estimate) for name, estimate in estimates.items()}
-    return Comparison(kappas, differences, notes, float(confidence_level), not_ranked)
+    found = compare_on_common_items(table, any_time=any_time, **options)
+    return Comparison.of(*found, confidence_level=float(confidence_level), any_time=any_time)
 
 
 @overload
@@ -244,6 +247,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     clusters: Any = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
+    any_time: bool = False,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
     allow: Iterable[str] = (),
@@ -269,6 +273,9 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         ``Dataset``, ``Audit.slices`` and ``Audit.annotator_slices`` have the kappa of each group.
     confidence_level, rng
         Confidence level of all intervals, and a seed or a ``numpy.random.Generator``.
+    any_time
+        Whether kappas, their differences, the comparison with a typical annotator, the verdict and the gate must hold
+        at every look, however often you look while items in random order are added. Not with slices or label sets.
     progress
         Whether to show a progress bar, on a terminal, if it takes more than a second.
     allow
@@ -307,14 +314,16 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         given.check_labeled(chosen)
     names = _labelers(given, chosen) if isinstance(given, Tally) or given.labeled else []
     named = given.named_roles if isinstance(given, Dataset) else set()
-    sliced = {name: True for name in ("annotators_table", "slices") if name in named}
+    sliced: dict[str, Any] = {name: True for name in ("annotators_table", "slices") if name in named}
+    if any_time:
+        _not_supported("audit with any_time", **sliced)
     if isinstance(given, Dataset) and given.slices_items:
         _not_supported("audit with slices", weights=weights, strata=("strata" in named) or None, pool=pool)
     options: Any = {"pool": pool, "confidence_level": confidence_level, "rng": rng, "progress": progress}
     if isinstance(given, Dataset) and given.multilabel is not None:
         from dhkappa.run_audit import multilabel_audit
 
-        _not_supported("audit with multilabel", weights=weights, **sliced)
+        _not_supported("audit with multilabel", weights=weights, any_time=any_time or None, **sliced)
         evidence, sets = given.evidence(names), given.label_sets
         answers = sets.answers(given.counts)
         options |= {"answers": answers, "problems": find_set_problems(evidence, sets, answers, allow)}
@@ -326,11 +335,13 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     if given.counts.has_single_votes or not names:
         from dhkappa.annotator_audit import audit_annotators, audit_single_votes
 
-        _not_supported("An audit with one vote per item, or without labels,", weights=weights, pool=pool, **sliced)
+        refused: dict[str, Any] = {"weights": weights, "pool": pool, "any_time": any_time or None, **sliced}
+        _not_supported("An audit with one vote per item, or without labels,", **refused)
         known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
         if names:
             return cast("Audit", audit_single_votes(given.counts, evidence.item_votes, names, **known))
         return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
+    options["any_time"] = any_time
     again = {**options, "weights": given_weights, "allow": allow, "progress": False}
     options |= {"weights": weights, "problems": problems, "again": partial(audit, **again)}
     options |= {"declared": given.declared, "missing": given.missing, "slices": getattr(given, "slices", ())}

@@ -59,6 +59,7 @@ def audit_of(
     weights: Weights | None = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
+    any_time: bool = False,
     rng: Rng = None,
     progress: bool = False,
     problems: Sequence[Problem] = (),
@@ -81,23 +82,21 @@ def audit_of(
     with Progress(len(names) + 1, "audit", progress) as bar:
         for name in names:
             sample = sample_of(counts.labeled_patterns(name), pool=pool)
-            kappa = kappas[name] = Kappa(kappa_estimate(sample, weights))
+            kappa = kappas[name] = Kappa(kappa_estimate(sample, weights), any_time)
             tests[name] = None if kappa.exact is None else kappa.permutation_test()
             if item_votes is not None and item_votes.annotators is not None:
                 rows = sample_of_rows(item_votes, name, pool, samples)
-                compared[name] = compare_with_annotators(
-                    item_votes, name, confidence_level, sample=rows, weights=weights
-                )
+                level = kappa.single_level(confidence_level)
+                compared[name] = compare_with_annotators(item_votes, name, level, sample=rows, weights=weights)
             bar.advance()
         comparison = None
         if len(names) > 1:
-            options: dict[str, Any] = {"confidence_level": confidence_level, "pool": pool, "rng": source}
+            options: dict[str, Any] = {"confidence_level": confidence_level, "any_time": any_time}
             table = item_table_of_counts(counts, names)
-            estimates, differences, notes, not_ranked = compare_on_common_items(table, weights=weights, **options)
-            common = {name: Kappa(estimate) for name, estimate in estimates.items()}
-            comparison = Comparison(common, differences, notes, confidence_level, not_ranked)
+            on_common = compare_on_common_items(table, weights=weights, pool=pool, rng=source, **options)
+            comparison = Comparison.of(*on_common, **options)
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
-        fleiss = Kappa(fleiss_estimate(panel, weights))
+        fleiss = Kappa(fleiss_estimate(panel, weights), any_time)
     results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
     known = None
     if again is not None and hasattr(data, "exclude_annotators"):
@@ -114,6 +113,7 @@ def audit_of(
         weights,
         columns,
         tally,
+        any_time=any_time,
         _annotator_columns=sliced,
         _without=known,
     )

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from dhkappa.core import Label
 from dhkappa.errors import DataError, counted
-from dhkappa.stats.any_time import any_time_level, too_few_items
+from dhkappa.stats.any_time import FEWEST, any_time_level, too_few_items
 from dhkappa.stats.baselines import Baselines
 from dhkappa.stats.influence import Terms, basis, influence, terms
 from dhkappa.stats.intervals import NO_VARIATION, Basis, ConfidenceInterval, beta_interval, wald_interval, written
 from dhkappa.stats.kappa import Estimate, Parts, rounded
-from dhkappa.stats.notes import Note, notes_of
+from dhkappa.stats.notes import Note, any_time_notes, notes_of, several_note
 from dhkappa.stats.sample import Excluded, Rng, Sample, check_choice, check_level
 from dhkappa.table import Display, Table, plain
 
@@ -57,6 +57,8 @@ class Kappa(Display):
 
     estimate: Estimate
     """The exact values that everything else is computed from."""
+    any_time: bool = False
+    """Whether intervals hold at every look unless asked otherwise, as in ``audit(any_time=True)``."""
 
     @property
     def metric(self) -> str:
@@ -157,7 +159,7 @@ class Kappa(Display):
         confidence_level: float = 0.95,
         method: str | None = None,
         *,
-        any_time: bool = False,
+        any_time: bool | None = None,
         n_resamples: int = 9_999,
         rng: Rng = None,
     ) -> ConfidenceInterval:
@@ -174,7 +176,7 @@ class Kappa(Display):
             acceleration.
         any_time
             Whether the interval must hold at every look, however often you look while items in random order are added:
-            it is wider then, and needs 30 items. Not for bootstrap intervals.
+            it is wider then, and needs 30 items. Not for bootstrap intervals. By default as the attribute ``any_time``.
         n_resamples, rng
             Number of bootstrap replicates, and the seed or generator to draw them with.
 
@@ -192,7 +194,7 @@ class Kappa(Display):
         methods, alpha = ("wald",) if self.metric in _FLEISS else _METHODS, 1 - confidence_level
         given = methods[0] if method is None else method
         method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
-        if any_time:
+        if self.any_time if any_time is None else any_time:
             check_choice("method", method, _METHODS[:2], " for intervals that hold at every look")
             return self._any_time_interval(confidence_level, method)
         if self._basis is None:
@@ -208,13 +210,18 @@ class Kappa(Display):
         low, high = (beta_interval if method == "beta" else wald_interval)(self._basis, alpha)
         return ConfidenceInterval(low, high, confidence_level, method)
 
+    def single_level(self, confidence_level: float) -> float:
+        """Return the level of tables beside this kappa: a higher one with ``any_time``, also if kappa has few items."""
+        level = check_level(confidence_level)
+        return any_time_level(max(self.n_effective, FEWEST), level) if self.any_time else level
+
     def _any_time_interval(self, confidence_level: float, method: str) -> ConfidenceInterval:
         """Return the interval at the level that holds at every look; NaN with too few items."""
         single = any_time_level(self.n_effective, confidence_level)
         if math.isnan(single):
             reason = self.reason or too_few_items(self.n_effective)
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, reason, single)
-        found = self.confidence_interval(single, method)
+        found = self.confidence_interval(single, method, any_time=False)
         return replace(found, confidence_level=confidence_level, any_time_level=single)
 
     def bootstrap(self, n_resamples: int = 9_999, rng: Rng = None, *, progress: bool = True) -> Bootstrap:
@@ -292,7 +299,7 @@ class Kappa(Display):
         """
         from dhkappa.stats.categories import by_category
 
-        return by_category(self._terms("by_category"), confidence_level)
+        return by_category(self._terms("by_category"), self.single_level(confidence_level))
 
     def confusion(self) -> Table:
         """Return what pairs of annotators agree on, by suggested label.
@@ -360,7 +367,8 @@ class Kappa(Display):
         if parts is not None:
             shares = {letter: float(getattr(parts, letter)) for letter in ("R", "S", "C_E", "C_F", "D", "E")}
             shares |= {name: [[label, float(x)] for label, x in getattr(parts, name).items()] for name in ("C", "L")}
-        limits = ("low", "high", "confidence_level", "method")
+        limits = ("low", "high", "confidence_level", "method", "any_time_level")
+        notes = (*self.notes, *(any_time_notes(self.estimate.sample, confidence_level) if self.any_time else ()))
         bits = 0 if exact is None else max(exact.denominator.bit_length(), exact.numerator.bit_length())
         return {
             "metric": self.metric,
@@ -375,7 +383,7 @@ class Kappa(Display):
             "coverage": None if self.metric in _FLEISS else plain(self.coverage),
             "excluded": self.excluded.to_dict(),
             "parts": shares or None,
-            "notes": [note.to_dict() for note in self.notes],
+            "notes": [note.to_dict() for note in notes],
             "reason": self.reason,
         }
 
@@ -392,6 +400,7 @@ class Comparison(Display):
     notes : conditions that affect the interpretation, each with a code and a sentence
     confidence_level : the confidence level of all intervals
     not_ranked : why a labeler is not ranked, by name, those with most labels first; empty if all are ranked
+    any_time : whether intervals and p-values hold at every look
     """
 
     kappas: dict[str, Kappa]
@@ -399,6 +408,26 @@ class Comparison(Display):
     notes: tuple[Note, ...]
     confidence_level: float
     not_ranked: dict[str, str] = field(default_factory=dict)
+    any_time: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        estimates: Mapping[str, Estimate],
+        differences: Table,
+        notes: tuple[Note, ...],
+        not_ranked: dict[str, str],
+        *,
+        confidence_level: float,
+        any_time: bool,
+    ) -> Comparison:
+        """Return the comparison of ``compare_on_common_items``."""
+        kappas = {name: Kappa(estimate, any_time) for name, estimate in estimates.items()}
+        if any_time:
+            first = next(kappa for name, kappa in kappas.items() if name not in not_ranked)
+            about = any_time_notes(first.estimate.sample, confidence_level)
+            notes = (*notes, *about, *several_note(len(kappas), confidence_level))
+        return cls(kappas, differences, notes, confidence_level, not_ranked, any_time)
 
     @property
     def ranked(self) -> dict[str, Kappa]:
@@ -425,6 +454,7 @@ class Comparison(Display):
             "differences": self.differences.to_json(),
             "not_ranked": dict(self.not_ranked),
             "confidence_level": self.confidence_level,
+            "any_time": self.any_time,
             "notes": [note.to_dict() for note in self.notes],
         }
 

@@ -84,7 +84,8 @@ def test_pvalues_that_say_nothing() -> None:
     assert any_time_pvalue(0.05, 100) > 0.2  # a significant difference of one look
 
 
-ONE = from_counts("300/1 210/1 030/2 111/2 003/3 030/3")
+EXAMPLE = from_counts("300/1 210/1 030/2 111/2 003/3 030/3")
+VOTES, LABELS = list(EXAMPLE.votes), list(EXAMPLE.suggested)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ ONE = from_counts("300/1 210/1 030/2 111/2 003/3 030/3")
     ],
 )
 def test_worked_example(times: int, z: float, fixed: tuple[float, float], any_time: tuple[float, float]) -> None:
-    kappa = dh_kappa(ONE.votes * times, ONE.suggested * times)
+    kappa = dh_kappa(VOTES * times, LABELS * times)
     assert round(boundary(6 * times, 0.95), 6) == z
     assert tuple(round(limit, 6) for limit in kappa.confidence_interval()) == fixed
     found = kappa.confidence_interval(any_time=True)
@@ -106,7 +107,7 @@ def test_worked_example(times: int, z: float, fixed: tuple[float, float], any_ti
 
 
 def test_no_interval_with_too_few_items() -> None:
-    kappa = dh_kappa(ONE.votes * 4 + ONE.votes[:5], ONE.suggested * 4 + ONE.suggested[:5])
+    kappa = dh_kappa(VOTES * 4 + VOTES[:5], LABELS * 4 + LABELS[:5])
     assert kappa.n_items == 29
     found = kappa.confidence_interval(any_time=True)
     assert math.isnan(found.low + found.high)
@@ -117,20 +118,20 @@ def test_no_interval_with_too_few_items() -> None:
 def test_weights_count_effective_items() -> None:
     """60 items, of which 30 have a weight of 3: the effective number is (30 + 90)^2 / (30 + 270) = 48."""
     weights = [1.0, 3.0] * 30
-    kappa = dh_kappa(ONE.votes * 10, ONE.suggested * 10, sample_weight=weights)
+    kappa = dh_kappa(VOTES * 10, LABELS * 10, sample_weight=weights)
     assert kappa.n_effective == pytest.approx(48)
     found = kappa.confidence_interval(any_time=True)
     assert found.any_time_level == pytest.approx(any_time_level(48, 0.95))
 
 
 def test_other_methods() -> None:
-    kappa = dh_kappa(ONE.votes * 10, ONE.suggested * 10)
+    kappa = dh_kappa(VOTES * 10, LABELS * 10)
     for method in ("bootstrap", "bca"):
         with expect_error("invalid-method", "method"):
             kappa.confidence_interval(method=method, any_time=True)
     level = any_time_level(60, 0.9)
     assert [*kappa.confidence_interval(0.9, "wald", any_time=True)] == [*kappa.confidence_interval(level, "wald")]
-    fleiss = fleiss_kappa(ONE.votes * 10)
+    fleiss = fleiss_kappa(VOTES * 10)
     assert [*fleiss.confidence_interval(0.9, any_time=True)] == [*fleiss.confidence_interval(level)]
 
 

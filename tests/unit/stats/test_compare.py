@@ -396,7 +396,7 @@ class TestPresentation:
 
     def test_json(self, found: Comparison) -> None:
         said = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-        assert list(said) == ["kappas", "differences", "not_ranked", "confidence_level", "notes"]
+        assert list(said) == ["kappas", "differences", "not_ranked", "confidence_level", "any_time", "notes"]
         assert said["kappas"]["llm"]["value"] == found.kappas["llm"].value
         assert said["differences"] == found.differences.to_dicts()
         undefined = compare([[1, 1], [1, 1]], {"A": [1, 1], "B": [1, 2]})

@@ -184,7 +184,7 @@ def test_comparison() -> None:
     assert found.table().column("labeler") == ["llm", "rule"]
     assert found.table().column("kappa") == [found.kappas[name].value for name in ("llm", "rule")]
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert plain.keys() == {"kappas", "differences", "not_ranked", "confidence_level", "notes"}
+    assert plain.keys() == {"kappas", "differences", "not_ranked", "confidence_level", "any_time", "notes"}
     assert list(plain["kappas"]) == ["rule", "llm"]
     assert (plain["confidence_level"], plain["notes"]) == (0.95, [note.to_dict() for note in found.notes])
     assert repr(found).count("llm") >= 2
