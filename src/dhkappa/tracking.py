@@ -324,8 +324,8 @@ def _notes_so_far(found: History, so_far: Mapping[str, Mapping[str, Kappa]]) -> 
         for note in any_time_notes([*kappas.values()][-1].estimate.sample, found.confidence_level):
             notes.setdefault(note, []).append(name)
     for note, names in notes.items():
-        alike = len(names) == len(so_far)
-        yield note if alike else replace(note, message=f"{', '.join(names)}: {note.message}")
+        what = "All items so far" if len(names) == len(so_far) else f"All items so far, {', '.join(names)}"
+        yield replace(note, message=f"{what}: {note.message}") if note.code == "any-time" else note
     yield from several_note(len(so_far), found.confidence_level)
     changes = {name: (found.since_first(name), found.since_last(name)) for name in so_far}
     moved = [
