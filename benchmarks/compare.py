@@ -68,7 +68,7 @@ def rows(folder: Path, n: int) -> list[Row | CommandRow]:
         Row("confidence interval", f"{call}.confidence_interval()", f"{call}.interval()", arrays),
         Row("bootstrap, 10,000 replicates", "k.bootstrap(10_000, 1, progress=False)", setup=kappa),
         Row("by category", "k.by_category()", setup=kappa),
-        Row("permutation test", f"{call}.permutation_test('z')", f"{call}.test('z')", arrays),
+        Row("permutation test", f"{call}.permutation_test('gamma')", f"{call}.test('z')", arrays),
         Row("compare, 10 labelers", "dhkappa.compare(votes, given)", setup=f"{arrays}; {LABELERS}"),
         Row(
             "audit of arrays, n=20,000",

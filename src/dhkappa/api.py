@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, cast, overload
 
@@ -177,6 +178,7 @@ def compare(
     pool: Pool = None,
     other_annotators: bool = False,
     confidence_level: float = 0.95,
+    any_time: bool = False,
     rng: int | np.random.Generator | None = None,
     **roles: Unpack[RoleKeywords],
 ) -> Comparison:
@@ -201,6 +203,9 @@ def compare(
         method is ``"t"`` for all pairs then. With fewer than 5 annotators there are none, and ``reason`` says so.
     confidence_level, rng
         Confidence level of the intervals, and a seed or a ``numpy.random.Generator`` for the label swaps.
+    any_time
+        Whether intervals and p-values must hold at every look, however often you look while items in random order are
+        added; see ``Kappa.confidence_interval``.
 
     Returns
     -------
@@ -220,10 +225,11 @@ def compare(
     >>> [(row["labeler"], row["other"], round(row["difference"], 2), row["method"]) for row in found.differences]
     [('rule', 'llm', -0.24, 't')]
     """
-    from dhkappa.core.added_votes import common_votes
     from dhkappa.stats.common_items import compare_on_common_items
     from dhkappa.stats.result import Comparison
 
+    if any_time:
+        _not_supported("compare with any_time", other_annotators=other_annotators or None)
     if other_annotators:
         refused = {"weights": weights, "sample_weight": sample_weight, "strata": strata, "pool": pool}
         _not_supported("compare with other_annotators", **refused, clusters=clusters)
@@ -233,24 +239,24 @@ def compare(
         table = given.item_table()
     else:
         table = item_table_of_counts(given.counts, _labelers(given, chosen))
+    if any_time:
+        _without_clusters("compare with any_time", table.cluster)
     if other_annotators:
         _without_clusters("compare with other_annotators", table.cluster)
     if weights is not None:
         _without_clusters("compare with agreement weights", table.cluster)
         weights = _weights(weights, table.categories, given.declared)
     options: dict[str, Any] = {"weights": weights, "confidence_level": confidence_level, "pool": pool, "rng": rng}
-    estimates, differences, notes, not_ranked = compare_on_common_items(table, **options)
-    read = given.item_votes if isinstance(given, Dataset) else _no_votes
-    kappas = {
-        name: Kappa(estimate, VoteSource(partial(common_votes, read, name, estimates, not_ranked), name))
-        for name, estimate in estimates.items()
-    }
-    if other_annotators:
-        from dhkappa.stats.other_annotators import differences_for_others
+    found = compare_on_common_items(table, any_time=any_time, **options)
+    votes = given.item_votes if isinstance(given, Dataset) else _no_votes
+    compared = Comparison.of(*found, votes=votes, confidence_level=float(confidence_level), any_time=any_time)
+    if not other_annotators:
+        return compared
+    from dhkappa.stats.other_annotators import differences_for_others
 
-        differences = differences_for_others(differences, read(), float(confidence_level))
-        notes = tuple(note for note in notes if note.code not in ("few-discordant", "no-standard-error"))
-    return Comparison(kappas, differences, notes, float(confidence_level), not_ranked, bool(other_annotators))
+    notes = tuple(note for note in compared.notes if note.code not in ("few-discordant", "no-standard-error"))
+    differences = differences_for_others(compared.differences, votes(), compared.confidence_level)
+    return replace(compared, differences=differences, notes=notes, other_annotators=True)
 
 
 @overload
@@ -270,6 +276,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     clusters: Any = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
+    any_time: bool = False,
     rng: int | np.random.Generator | None = None,
     progress: bool = True,
     allow: Iterable[str] = (),
@@ -295,6 +302,9 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         ``Dataset``, ``Audit.slices`` and ``Audit.annotator_slices`` have the kappa of each group.
     confidence_level, rng
         Confidence level of all intervals, and a seed or a ``numpy.random.Generator``.
+    any_time
+        Whether kappas, their differences, the comparison with a typical annotator, the verdict and the gate must hold
+        at every look, however often you look while items in random order are added. Not with slices or label sets.
     progress
         Whether to show a progress bar, on a terminal, if it takes more than a second.
     allow
@@ -333,6 +343,8 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     names = _labelers(given, chosen) if isinstance(given, Tally) or given.labeled else []
     named = given.named_roles if isinstance(given, Dataset) else set()
     sliced: dict[str, Any] = {name: True for name in ("annotators_table", "slices") if name in named}
+    if any_time:
+        _not_supported("audit with any_time", clusters=("clusters" in named) or None, **sliced)
     if sliced and isinstance(given, Dataset) and given.slices_items:
         _not_supported("audit with slices", weights=weights, strata=("strata" in named) or None, pool=pool)
     clustered = ("clusters" in named) or None
@@ -342,7 +354,8 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     if isinstance(given, Dataset) and given.multilabel is not None:
         from dhkappa.run_audit import multilabel_audit
 
-        _not_supported("audit with multilabel", weights=weights, clusters=clustered, **sliced)
+        refused: dict[str, Any] = {"weights": weights, "any_time": any_time or None, "clusters": clustered, **sliced}
+        _not_supported("audit with multilabel", **refused)
         evidence, sets = given.evidence(names), given.label_sets
         answers = sets.answers(given.counts)
         options |= {"answers": answers, "problems": find_set_problems(evidence, sets, answers, allow)}
@@ -355,12 +368,13 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     if given.counts.has_single_votes or not names:
         from dhkappa.annotator_audit import audit_annotators, audit_single_votes
 
-        absent: dict[str, Any] = {"weights": weights, "pool": pool, "clusters": clustered, **sliced}
-        _not_supported("An audit with one vote per item, or without labels,", **absent)
+        refused = {"weights": weights, "pool": pool, "any_time": any_time or None, "clusters": clustered, **sliced}
+        _not_supported("An audit with one vote per item, or without labels,", **refused)
         known: dict[str, Any] = {"confidence_level": confidence_level, "problems": problems}
         if names:
             return cast("Audit", audit_single_votes(given.counts, evidence.item_votes, names, **known))
         return cast("Audit", audit_annotators(given.counts, evidence.item_votes, **known))
+    options["any_time"] = any_time
     again = {**options, "weights": given_weights, "allow": allow, "progress": False}
     options |= {"weights": weights, "problems": problems, "again": partial(audit, **again)}
     options |= {"declared": given.declared, "missing": given.missing}

@@ -33,6 +33,9 @@ class AuditOutput:
         >>> print(found.baseline.kappas["llm"].text)
         down 0.01 (95% CI -0.12 to 0.09) since 2026-11-02
         """
+        if self.any_time:
+            message = "A comparison with an earlier audit does not hold at every look: it is a test of one audit."
+            raise invalid("any_time", message, code="option-not-supported", hint="Leave out $any_time.")
         counted: dict[str, Any] = {"tally": _without_clusters(self._tally), "weights": self._weights}
         return replace(self, baseline=import_module("dhkappa.tracking").compare(self, saved, **counted))
 

@@ -69,9 +69,9 @@ class AuditVerdicts:
             return ungraded("not-enough-data", name, f"There is not enough data to judge {name}{once}."), False
         sample = sample_of(votes.labeled_patterns(name), pool=self._pool)
         compared = compare_with_annotators(votes, name, level, sample=sample, weights=weights)
-        baseline = annotator_baseline(estimate, confidence_level=level)
+        baseline = annotator_baseline(estimate, confidence_level=level, any_time=self.any_time)
         annotators = partial(annotator_table, votes, name, sample=sample, weights=weights)
-        limits = Kappa(estimate).confidence_interval(level)
+        limits = Kappa(estimate).confidence_interval(level, any_time=self.any_time)
         found = judge(name, estimate, limits, baseline, compared, (), annotators, once=once)
         return found, not math.isnan(compared.difference)
 
@@ -91,6 +91,7 @@ class AuditVerdicts:
         keep: float | None = None,
         margin: float | None = None,
         min_coverage: float | None = None,
+        any_time: bool | None = None,
     ) -> Gate:
         """Test whether the labelers are good enough: each passes, fails, or is undecided.
 
@@ -106,6 +107,9 @@ class AuditVerdicts:
             labeler must keep, 0.8 by default, or how far its kappa may be below that of a typical annotator.
         min_coverage
             The least allowed share of items with a suggested label.
+        any_time
+            Whether the limits must hold at every look, so that you may look after each batch of items and stop when the
+            gate decides; see ``Kappa.confidence_interval``. By default as in the audit.
 
         Examples
         --------
@@ -114,8 +118,8 @@ class AuditVerdicts:
         >>> dhkappa.audit(sim.votes, sim.suggested).gate("annotators", keep=0.9).outcome
         'pass'
         """
-        level = self.confidence_level
-        tested = {name: (kappa.estimate, kappa.confidence_interval(level)) for name, kappa in self.kappas.items()}
+        level: dict[str, Any] = {"confidence_level": self.confidence_level, "any_time": any_time}
+        tested = {name: (kappa.estimate, kappa.confidence_interval(**level)) for name, kappa in self.kappas.items()}
         options: dict[str, Any] = {"on": on, "keep": keep, "margin": margin, "min_coverage": min_coverage}
         return gate_of(tested, fail_under, **options, problems=self.problems, without=self.estimate_without_flagged)
 

@@ -30,12 +30,13 @@ from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.flagged import Flagged
 from dhkappa.stats.gate import Gate
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
+from dhkappa.stats.labelers import labelers_table, weakest_category
 from dhkappa.stats.next_votes import next_votes
-from dhkappa.stats.notes import Note, source_note
+from dhkappa.stats.notes import Note, any_time_notes, left_out_notes, source_note
 from dhkappa.stats.other_annotators import OtherAnnotators, other_annotators
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import narrower_intervals
-from dhkappa.stats.result import Comparison, Kappa, labelers_table, weakest_category
+from dhkappa.stats.result import Comparison, Kappa
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Sample, check_integer
 from dhkappa.stats.slice_table import Slices, slices_of
@@ -43,11 +44,6 @@ from dhkappa.stats.verdict import groups_of, summarize
 from dhkappa.stats.weights import Weights
 from dhkappa.stats.without import WithoutAnnotators
 from dhkappa.table import Display, Table
-
-_LEFT_OUT = (
-    "What treats items as independent is left out: permutation tests, intervals by category, of Fleiss' kappa and of "
-    "comparisons with each annotator, and numbers of items for narrower intervals."
-)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -65,6 +61,7 @@ class Audit(AnnotatorSliced, AuditOutput, AuditVerdicts, Display):
     confidence_level : confidence level of all intervals
     problems : what is wrong, or may be wrong, with the data, most severe first; see ``Dataset.check``
     baseline : what changed since an earlier audit, if ``compare_with`` named one; else None
+    any_time : whether kappas, differences, the comparison with a typical annotator and verdicts hold at every look
     """
 
     kappas: dict[str, Kappa]
@@ -81,6 +78,7 @@ class Audit(AnnotatorSliced, AuditOutput, AuditVerdicts, Display):
     _slice_columns: dict[str, SliceColumn]
     _tally: tuple[Counts, Categories | None, frozenset[Label]]  # arguments of Tally.of
     baseline: Changes | None = None
+    any_time: bool = False
     _slices: dict[tuple[str, str], Slices] = field(default_factory=dict)
     _tables: dict[tuple[str, str], Table] = field(default_factory=dict)  # those that were asked for; so the reviews
     _reviews: dict[tuple[str, int | None], Table] = field(default_factory=dict)
@@ -259,8 +257,8 @@ class Audit(AnnotatorSliced, AuditOutput, AuditVerdicts, Display):
         """Return the kappa of a typical annotator, and the labeler compared with it, on the same items."""
         name = self._name(labeler)
         if name not in self._baselines:
-            estimate, level = self.kappas[name].estimate, self.confidence_level
-            self._baselines[name] = annotator_baseline(estimate, confidence_level=level)
+            level: dict[str, Any] = {"confidence_level": self.confidence_level, "any_time": self.any_time}
+            self._baselines[name] = annotator_baseline(self.kappas[name].estimate, **level)
         return self._baselines[name]
 
     @property
@@ -332,8 +330,8 @@ class Audit(AnnotatorSliced, AuditOutput, AuditVerdicts, Display):
         ``items`` in all, ``more_items`` and ``more_votes`` than there are, and ``items_assured`` for 0.9 assurance.
         """
         name = self._name(labeler)
-        estimate, level = self.kappas[name].estimate, self.confidence_level
-        interval = self.kappas[name].confidence_interval(level)
+        estimate, level = self.kappas[name].estimate, self.kappas[name].single_level(self.confidence_level)
+        interval = self.kappas[name].confidence_interval(level, any_time=False)
         return narrower_intervals(name, estimate, interval, level, self._pool)
 
     def to_html(
@@ -369,18 +367,17 @@ class Audit(AnnotatorSliced, AuditOutput, AuditVerdicts, Display):
         about: dict[Note, list[str]] = {}
         for name, kappa in self.kappas.items():
             compared = self._annotator_comparisons.get(name)
-            for note in (*kappa.notes, *(compared.notes if compared else ())):
+            held = any_time_notes(kappa.estimate.sample, self.confidence_level) if self.any_time else ()
+            for note in (*kappa.notes, *held, *(compared.notes if compared else ())):
                 if not any(problem.covers(note.code, name) for problem in self.problems):
                     about.setdefault(note, []).append(name)
         found = [
             note if len(names) == len(self.kappas) else replace(note, message=f"{', '.join(names)}: {note.message}")
             for note, names in about.items()
         ]
-        if self._item_votes is not None and self._item_votes.find is not None:
-            text = "The table is too large to be fetched: the votes were counted, and the annotators are unknown."
-            found.append(Note("annotators-not-fetched", text))
-        if any(kappa.estimate.sample.clustered for kappa in self.kappas.values()):
-            found.append(Note("clusters-left-out", _LEFT_OUT))
+        counted = self._item_votes is not None and self._item_votes.find is not None
+        clustered = any(kappa.estimate.sample.clustered for kappa in self.kappas.values())
+        found += left_out_notes(counted=counted, clustered=clustered, any_time=self.any_time)
         found += map(source_note, self._shown.notes if self._shown else ())
         found += self.baseline.notes if self.baseline else ()
         if self.comparison is None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from dhkappa.auditing import Audit
 from dhkappa.core import Label
-from dhkappa.core.added_votes import common_votes
 from dhkappa.core.annotator_groups import AnnotatorColumn
 from dhkappa.core.item_table import item_table_of_counts
 from dhkappa.core.items import Counts, ItemVotes, VoteSource
@@ -23,8 +21,9 @@ from dhkappa.resources import Progress
 from dhkappa.stats.annotator_votes import sample_of_rows
 from dhkappa.stats.annotators import compare_with_annotators
 from dhkappa.stats.common_items import compare_on_common_items
-from dhkappa.stats.compare import AnnotatorComparison, holm
+from dhkappa.stats.compare import AnnotatorComparison
 from dhkappa.stats.kappa import estimate_dh, fleiss_estimate, kappa_estimate
+from dhkappa.stats.multiple_tests import holm
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.result import Comparison, Kappa
@@ -70,6 +69,7 @@ def audit_of(
     weights: Weights | None = None,
     pool: Pool = None,
     confidence_level: float = 0.95,
+    any_time: bool = False,
     rng: Rng = None,
     progress: bool = False,
     problems: Sequence[Problem] = (),
@@ -93,28 +93,22 @@ def audit_of(
     with Progress(len(names) + 1, "audit", progress) as bar:
         for name in names:
             sample = sample_of(counts.labeled_patterns(name), pool=pool)
-            kappa = kappas[name] = Kappa(kappa_estimate(sample, weights), VoteSource(lambda: item_votes, name))
+            votes = VoteSource(lambda: item_votes, name)
+            kappa = kappas[name] = Kappa(kappa_estimate(sample, weights), votes, any_time)
             tests[name] = None if kappa.exact is None or sample.clustered else kappa.permutation_test()
             if item_votes is not None and item_votes.annotators is not None:
                 rows = sample_of_rows(item_votes, name, pool, samples)
-                compared[name] = compare_with_annotators(
-                    item_votes, name, confidence_level, sample=rows, weights=weights
-                )
+                level = kappa.single_level(confidence_level)
+                compared[name] = compare_with_annotators(item_votes, name, level, sample=rows, weights=weights)
             bar.advance()
         comparison = None
         if len(names) > 1:
-            options: dict[str, Any] = {"confidence_level": confidence_level, "pool": pool, "rng": source}
+            options: dict[str, Any] = {"confidence_level": confidence_level, "any_time": any_time}
             table = item_table_of_counts(counts, names)
-            estimates, differences, notes, not_ranked = compare_on_common_items(table, weights=weights, **options)
-            common = {
-                name: Kappa(
-                    estimate, VoteSource(partial(common_votes, lambda: item_votes, name, names, not_ranked), name)
-                )
-                for name, estimate in estimates.items()
-            }
-            comparison = Comparison(common, differences, notes, confidence_level, not_ranked)
+            on_common = compare_on_common_items(table, weights=weights, pool=pool, rng=source, **options)
+            comparison = Comparison.of(*on_common, votes=lambda: item_votes, **options)
         panel = sample_of(counts.unlabeled_patterns(), labeled=False, pool=pool)
-        fleiss = Kappa(fleiss_estimate(panel, weights), VoteSource(lambda: item_votes))
+        fleiss = Kappa(fleiss_estimate(panel, weights), VoteSource(lambda: item_votes), any_time)
     results = kappas, tests, comparison, fleiss, confidence_level, tuple(problems)
     known = None
     if again is not None and hasattr(data, "exclude_annotators"):
@@ -131,6 +125,7 @@ def audit_of(
         weights,
         columns,
         tally,
+        any_time=any_time,
         _annotator_columns=sliced,
         _without=known,
     )

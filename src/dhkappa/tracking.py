@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,7 +25,7 @@ from dhkappa.stats.change import Changes, changes_between
 from dhkappa.stats.grades import GRADES
 from dhkappa.stats.history import Entry, History, history_notes
 from dhkappa.stats.kappa import fleiss_estimate, kappa_estimate
-from dhkappa.stats.notes import Note
+from dhkappa.stats.notes import Note, any_time_notes, several_note
 from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, check_level, own_pool, sample_of
 from dhkappa.stats.verdict import judge
@@ -250,7 +250,11 @@ def compare(audit: Audit, saved: Saved, *, tally: Counted, weights: Weights | No
 
 
 def history(
-    saved: Saved | Iterable[Saved], *, suggested: str | Iterable[str] | None = None, confidence_level: float = 0.95
+    saved: Saved | Iterable[Saved],
+    *,
+    suggested: str | Iterable[str] | None = None,
+    confidence_level: float = 0.95,
+    any_time: bool = False,
 ) -> History:
     """Compare audits of independent samples of items over time, such as one of each week.
 
@@ -265,6 +269,9 @@ def history(
         The labelers to show; all by default.
     confidence_level
         Confidence level of all intervals.
+    any_time
+        Whether to count the items of all audits so far as one sample, too, with intervals that hold at every look:
+        ``History.cumulative``.
 
     Returns
     -------
@@ -304,7 +311,52 @@ def history(
         chosen = tuple(dict.fromkeys(one_labeler(name, known) for name in names))
     kept = [_only(entry, chosen) for entry in entries]
     filtered = _filter_notes([(entry.name, one) for entry, one in zip(entries, opened, strict=True)])
-    return History(tuple(kept), chosen, level, (*_data_notes(opened), *filtered, *history_notes(kept)))
+    found = History(tuple(kept), chosen, level, (*_data_notes(opened), *filtered, *history_notes(kept)))
+    if not any_time:
+        return found
+    so_far = {name: _so_far(opened, entries, name) for name in chosen}
+    return replace(found, so_far=so_far, notes=(*found.notes, *_notes_so_far(found, so_far)))
+
+
+def _so_far(opened: Sequence[SavedAudit], entries: Sequence[Entry], name: str) -> dict[str, Kappa]:
+    """Return the kappa of a labeler on all items up to each audit that has it."""
+    found: dict[str, Kappa] = {}
+    total: Tally | None = None
+    for one, entry in zip(opened, entries, strict=True):
+        if name not in entry.kappas:
+            continue
+        if one.pool is not None:
+            message = f"{entry.name} is a sample of a pool, which the items of several audits together are not."
+            raise invalid("any_time", message, code="option-not-supported", hint="Leave out $any_time.")
+        counts = one.tally.counts
+        own = replace(counts.columns, labels={name: counts.columns.labels[name]})
+        declared = one.tally.categories if one.tally.declared else None
+        part = Tally.of(replace(counts, columns=own), declared, one.tally.missing)
+        total = part if total is None else total + part
+        estimate = kappa_estimate(sample_of(total.counts.labeled_patterns(name)), one.weights)
+        found[entry.name] = Kappa(estimate, any_time=True)
+    return found
+
+
+def _notes_so_far(found: History, so_far: Mapping[str, Mapping[str, Kappa]]) -> Iterator[Note]:
+    """Yield notes on the cumulative kappas, the last of each labeler; say which labelers have changed."""
+    notes: dict[Note, list[str]] = {}
+    for name, kappas in so_far.items():
+        for note in any_time_notes([*kappas.values()][-1].estimate.sample, found.confidence_level):
+            notes.setdefault(note, []).append(name)
+    for note, names in notes.items():
+        what = "All items so far" if len(names) == len(so_far) else f"All items so far, {', '.join(names)}"
+        yield replace(note, message=f"{what}: {note.message}") if note.code == "any-time" else note
+    yield from several_note(len(so_far), found.confidence_level)
+    changes = {name: (found.since_first(name), found.since_last(name)) for name in so_far}
+    moved = [
+        name
+        for name, (first, last) in changes.items()
+        if (first is not None and first.significant) or (last is not None and last.kappas[name].significant)
+    ]
+    if moved:
+        text = f"Kappa of {shown(moved)} has changed, so that all items so far are no sample of the same labels."
+        yield Note("any-time-changed", text, "Compare only the audits since the change.")
 
 
 def _named(entries: list[Entry]) -> list[Entry]:

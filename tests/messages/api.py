@@ -55,6 +55,18 @@ CASES: dict[str, Callable[[], Any]] = {
     "option-with-dataset (items)": lambda: dh_kappa(VOTES, items=Dataset(VOTES, missing=["NA"])),
     "option-with-dataset (pilot)": lambda: plan(0.1, dh_kappa(VOTES, LABELS), LABELS),
     "option-not-supported": lambda: fleiss_kappa(VOTES, clusters=LABELS),
+    "option-not-supported (any_time)": lambda: audit([["a"], ["b"]], ["a", "b"], any_time=True),
+    "option-not-supported (any_time and slices)": lambda: audit(VOTES, LABELS, slices={"x": LABELS}, any_time=True),
+    "option-not-supported (any_time and baseline)": lambda: audit(VOTES, LABELS, any_time=True).compare_with(
+        tally(VOTES, LABELS)
+    ),
+    "any-time-value": lambda: audit(VOTES, LABELS).gate(0.5, on="value", any_time=True),
+    "any-time": lambda: audit(VOTES * 10, LABELS * 10, any_time=True),
+    "any-time (too few items)": lambda: audit(VOTES, LABELS, any_time=True),
+    "any-time-random-order": lambda: audit(VOTES * 10, LABELS * 10, any_time=True),
+    "any-time-design": lambda: audit(VOTES * 20, LABELS * 20, any_time=True, sample_weight=[1.0, 2.0] * 30),
+    "any-time-several": lambda: compare(VOTES * 10, {name: own * 10 for name, own in TWO.items()}, any_time=True),
+    "any-time-single-look": lambda: audit(VOTES * 10, LABELS * 10, any_time=True),
     "option-not-supported (question)": lambda: file("votes.csv", "item,label\n1,a\n", question="tone"),
     "option-not-supported (table)": lambda: file("votes.csv", "item,label\n1,a\n", table="votes"),
     "categories-not-declared": lambda: dh_kappa(VOTES, LABELS, weights="linear"),

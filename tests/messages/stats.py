@@ -84,7 +84,8 @@ CASES: dict[str, Callable[[], Any]] = {
     # Permutation test
     "invalid-method (permutation test)": lambda: kappa().permutation_test("all"),
     "invalid-alternative": lambda: kappa().permutation_test(alternative="less"),
-    "method-needs-equal-weights": lambda: kappa(sample_weight=WEIGHTS).permutation_test("z"),
+    "any-time-level": lambda: kappa().confidence_interval(0.5, any_time=True),
+    "method-needs-equal-weights": lambda: kappa(sample_weight=WEIGHTS).permutation_test("gamma"),
     "permutation-too-large (exact)": lambda: large().permutation_test("exact"),
     "permutation-too-large (monte-carlo)": lambda: large().permutation_test("monte-carlo", n_resamples=10**8),
     # Notes

@@ -30,6 +30,12 @@ def filtered() -> Path:
     return FOLDER / "filtered.json"
 
 
+def changed() -> Any:
+    sim = simulate(200, labelers={"llm": 0.34}, rng=2)
+    audit(sim.votes, sim.suggested).save(FOLDER / "changed.json", date="2026-11-09")
+    return history([saved("good.json", "2026-11-02", 1, 200), FOLDER / "changed.json"], any_time=True)
+
+
 def counted(name: str, seed: int) -> Path:
     sim = simulate(40, labelers={"llm": 0.8}, rng=seed)
     tally(sim.votes, sim.suggested).save(FOLDER / name)
@@ -92,6 +98,10 @@ CASES: dict[str, Callable[[], Any]] = {
     "different-weights": lambda: history(
         [one(), saved("two.json", "2026-11-09", 2, weights="linear", categories=["a", "b", "c"])]
     ),
+    "option-not-supported (history of a pool)": lambda: history(
+        [one(), saved("pool.json", "2026-11-09", 2, pool=1000)], any_time=True
+    ),
+    "any-time-changed": lambda: changed(),
     "no-date": lambda: history([counted("w9.json", 1), counted("w10.json", 2)]),
     "verdict-from-counts": lambda: history(counted("w9.json", 1)),
     "same-date": lambda: history([one(), saved("two.json", "2026-11-02", 2)]),

@@ -11,7 +11,7 @@ from typing import Any
 from golden_cases import Case, FileData
 
 import dhkappa as dk
-from dhkappa.stats.result import labelers_table
+from dhkappa.stats.labelers import labelers_table
 
 Error = dk.DataError
 Make = Callable[[Any], Any]

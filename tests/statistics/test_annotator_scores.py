@@ -18,7 +18,7 @@ from dhkappa.stats import annotator_scores as module
 from dhkappa.stats.annotator_result import AnnotatorScores
 from dhkappa.stats.annotator_scores import Funnel, Screen, annotator_scores, skewed_tails, typical
 from dhkappa.stats.annotator_votes import annotator_votes
-from dhkappa.stats.compare import false_discovery
+from dhkappa.stats.multiple_tests import false_discovery
 
 F = Fraction
 Grid = list[list[str | None]]

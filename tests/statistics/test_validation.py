@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import any_time_coverage as any_time
 import cluster_coverage as clusters
 import interval_coverage as coverage
 import simulation
-from dhkappa import dh_kappa, simulate
+from dhkappa import compare, dh_kappa, simulate
 from dhkappa.stats import influence
 from dhkappa.stats.annotator_baseline import annotator_baseline
+from dhkappa.stats.any_time import any_time_level
 from published import PUBLISHED, SCORED, digits, fleiss_of_counts, table_of
 
 SCRIPT = Path(__file__).parents[2] / "validation" / "interval_coverage.py"
@@ -71,6 +73,25 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         assert getattr(basis, name) == pytest.approx(getattr(ours, name), rel=1e-9)  # some hundred roundings
 
 
+@pytest.mark.parametrize("copied", [-1.0, 0.7])
+def test_limits_at_each_look_against_the_package(copied: float) -> None:
+    known = any_time.model(any_time.Cell("", 3, "skewed", 0.5, "votes and labels", -0.1, copied))
+    assert known is not None
+    for n, counts in any_time.grown(known, (30, 90), 3, np.random.default_rng(1)):
+        found = any_time.limits(counts, known, n, [0.95, any_time_level(n, 0.95)])
+        for place, row in enumerate(counts.astype(int)):
+            items = np.repeat(np.arange(row.size), row)
+            votes = [np.repeat(np.arange(3), np.rint(3 * share).astype(int)).tolist() for share in known.c[items]]
+            labels = {str(number): label[items].tolist() for number, label in enumerate(known.labels)}
+            for held, (low, high) in zip((False, True), found, strict=True):
+                if copied < 0:
+                    expected = [*dh_kappa(votes, labels["0"]).confidence_interval(any_time=held)]
+                else:
+                    (pair,) = compare(votes, labels, any_time=held).differences
+                    expected = [pair["low"], pair["high"]]
+                assert [low[place], high[place]] == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "line"),
@@ -84,6 +105,7 @@ def test_summaries_against_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
         ("cluster_coverage.py", "| 50 | 0.3 |"),
         ("weighted_coverage.py", "| quadratic | 200 |"),
         ("pool_coverage.py", "## Finite pools"),
+        ("any_time_coverage.py", "| 0.8 | any time |"),
     ],
 )
 def test_quick_validation_runs(script: str, line: str, tmp_path: Path) -> None:

@@ -214,7 +214,17 @@ def test_display(audit: Audit) -> None:
 
 def test_plain_values(audit: Audit) -> None:
     found = json.loads(json.dumps(audit.to_dict(limit=3), allow_nan=False))
-    keys = {"confidence_level", "summary", "problems", "ranking", "labelers", "comparison", "fleiss", "notes"}
+    keys = {
+        "confidence_level",
+        "any_time",
+        "summary",
+        "problems",
+        "ranking",
+        "labelers",
+        "comparison",
+        "fleiss",
+        "notes",
+    }
     assert set(found) == keys | {"kind", "annotator_scores", "annotator_slices", "baseline", "slices"}
     rows = [*audit.annotator_scores().table][:3]
     scores = found["annotator_scores"]["annotators"]

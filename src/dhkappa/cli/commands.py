@@ -104,7 +104,7 @@ def check(**given: Any) -> None:
 @option("by", _BY, "slices", metavar="COLUMN", multiple=True)
 @option("annotators-table", _ANNOTATORS_TABLE, metavar="FILE")
 @option("category", "With --multilabel: audit this category only.", metavar="LABEL")
-@options.combine(options.ANALYSIS, options.REPORT_FORMAT, options.WEIGHTS, options.SEED, SAVING)
+@options.combine(options.ANALYSIS, options.ANY_TIME, options.REPORT_FORMAT, options.WEIGHTS, options.SEED, SAVING)
 def audit(output: str | None, title: str | None, category: str | None, **given: Any) -> None:
     """Run all analyses; -o writes a report.
 
@@ -124,7 +124,7 @@ def audit(output: str | None, title: str | None, category: str | None, **given: 
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
     title = masked_argument(title) if title else f"Label audit: {', '.join(map(file_name, files[:3]))}{more}"
     with Progress(None, "counting votes") as progress:
-        sample = {name: given[name] for name in ("weights", "confidence_level")} | {"rng": given["seed"]}
+        sample = {name: given[name] for name in ("weights", "confidence_level", "any_time")} | {"rng": given["seed"]}
         sample["allow"] = source.allow
         found = dhkappa.audit(source.data, source.suggested, pool=source.pool, progress=False, **sample)
         if isinstance(found, dhkappa.MultilabelAudit) and category is not None:
@@ -230,7 +230,7 @@ def _show_multilabel(found: dhkappa.MultilabelAudit, title: str, given: Mapping[
 
 
 @commands.command(epilog="Example: dhkappa score votes.csv --suggested llm --annotators 'ann_*'")
-@options.combine(options.ANALYSIS, options.FORMAT, options.WEIGHTS)
+@options.combine(options.ANALYSIS, options.ANY_TIME, options.FORMAT, options.WEIGHTS)
 def score(**given: Any) -> None:
     """Compute kappa of each labeler.
 
@@ -238,13 +238,17 @@ def score(**given: Any) -> None:
     """
     source = Input(given)
     with Progress(None, "counting votes"):
-        kappas = _kappas(source, given["weights"])
+        kappas = {
+            name: replace(kappa, any_time=given["any_time"])
+            for name, kappa in _kappas(source, given["weights"]).items()
+        }
         problems = naming_audit(source.problems())
     gate = _gate(kappas, given, problems, source.estimate_without_flagged)
     level = given["confidence_level"]
     if given["output_format"] == "json":
         labelers = {name: kappa.to_dict(level) for name, kappa in kappas.items()}
-        whole = {"confidence_level": level, **listed(problems), "labelers": labelers, **left_out(source.data)}
+        level_of = {"confidence_level": level, "any_time": given["any_time"]}
+        whole = {**level_of, **listed(problems), "labelers": labelers, **left_out(source.data)}
         click.echo(json_text("score", whole, gate))
     else:
         _terminal().scores(kappas, level, problems)
@@ -252,22 +256,23 @@ def score(**given: Any) -> None:
     _say_pooled(given["files"], given["items"], source.data)
 
 
-def _kappas(source: Input, weights: str | None) -> dict[str, Kappa]:
-    """Return the kappa of each labeler."""
+def _kappas(source: Input, weights: str | None, any_time: bool = False) -> dict[str, Kappa]:
+    """Return the kappa of each labeler; intervals hold at every look with ``any_time``."""
     if isinstance(source.data, dhkappa.Dataset):
         source.data.check_labeled()
     known = source.data.labelers
     names: list[str | None] = [one_labeler(name, known) for name in source.suggested or known] or [None]
     sample = {"pool": source.pool, "weights": weights}
-    return {name or "labeler": dhkappa.dh_kappa(source.data, name, **sample) for name in names}
+    kappas = {name or "labeler": dhkappa.dh_kappa(source.data, name, **sample) for name in names}
+    return {name: replace(kappa, any_time=any_time) for name, kappa in kappas.items()}
 
 
 @commands.command(epilog="Example: dhkappa compare votes.csv --suggested rule,llm")
 @option("other-annotators", _OTHER_ANNOTATORS, is_flag=True)
-@options.combine(options.ANALYSIS, options.FORMAT, options.WEIGHTS, options.SEED)
+@options.combine(options.ANALYSIS, options.ANY_TIME, options.FORMAT, options.WEIGHTS, options.SEED)
 def compare(**given: Any) -> None:
     """Compare labelers in pairs, on the same items."""
-    source, known = Input(given), ("weights", "confidence_level", "other_annotators")
+    source, known = Input(given), ("weights", "confidence_level", "any_time", "other_annotators")
     if given["other_annotators"] and given["fail_under"] is not None:
         message = "A gate is for these annotators: other_annotators cannot be combined with fail_under."
         raise invalid("other_annotators", message, code="option-not-supported", hint="Leave out $other_annotators.")

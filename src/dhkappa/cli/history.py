@@ -68,7 +68,7 @@ def save_audit(found: Any, given: Mapping[str, Any]) -> None:
 @option("title", "Title of the report; the file name by default.", metavar="TEXT")
 @options.SUGGESTED
 @option("by", "Also show kappa by suggested category over time.", choices=("category",))
-@options.combine(options.REPORT_FORMAT, options.LEVEL)
+@options.combine(options.ANY_TIME, options.REPORT_FORMAT, options.LEVEL)
 def history(files: tuple[str, ...], output: str | None, title: str | None, **given: Any) -> None:
     """Compare audits over time, such as one of each week.
 
@@ -82,7 +82,7 @@ def history(files: tuple[str, ...], output: str | None, title: str | None, **giv
     title, by_category = masked_argument(title or f"Label history: {names}"), given["by"] == "category"
     with Progress(None, "comparing") as progress:
         chosen: dict[str, Any] = {"suggested": several(given["suggested"]) or None}
-        chosen["confidence_level"] = given["confidence_level"]
+        chosen |= {name: given[name] for name in ("confidence_level", "any_time")}
         found = dhkappa.history(expand_patterns(files), **chosen)
         if output is not None:
             progress.describe("writing the page")

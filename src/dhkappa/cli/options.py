@@ -139,6 +139,11 @@ REPORT_FORMAT = option(
     "format", "Output format.", "output_format", choices=("text", "json", "markdown"), default="text"
 )
 LEVEL = option("confidence-level", "Level of confidence intervals.", type=float, default=0.95)
+_ANY_TIME = (
+    "Intervals and gate that hold however often you look while items in random order are added; in a history, of all "
+    "items so far."
+)
+ANY_TIME = option("any-time", _ANY_TIME, is_flag=True)
 SEED = option("seed", "Seed for permutation tests.", type=click.IntRange(0))
 _WEIGHTS = "Agreement weights for ordered categories: votes for a category near the label get partial credit."
 WEIGHTS = option("weights", _WEIGHTS, choices=("linear", "quadratic"))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from dhkappa.errors import DataError, visible
-from dhkappa.stats.result import labelers_table
+from dhkappa.stats.labelers import labelers_table
 
 if TYPE_CHECKING:
     from dhkappa.stats.notes import Note
@@ -77,6 +77,7 @@ _SHARES = {"coverage", "label_share", "vote_share", "agree", "agree_suggested", 
 _SHARES |= {"shift", "suggested_share", "agree_label"}
 _HEADS = {
     "agree": "agrees with others",
+    "any_time_level": "level alone",
     "agree_label": "agree",
     "agree_suggested": "votes for suggested",
     "baseline_annotator": "typical annotator",
@@ -148,6 +149,8 @@ def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Write) -> str:
         return pvalue(value, digits + 1)
     if name in _SHARES:
         return share(value)
+    if name == "any_time_level":
+        return "" if math.isnan(value) else percent(value)
     if name == "half_width":
         return f"± {value:g}"
     return (signed if name in _SIGNED else number)(value, 3 if name == "loss" else digits)

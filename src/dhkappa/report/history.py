@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.history import History
 
 _LABELER = "name items kappa ci change ci_change verdict suggested_share pvalue reason"
+_CUMULATIVE = "name items kappa ci any_time_level reason"
 _FLEISS = "name items fleiss ci change ci_change shift pvalue_shift pvalue reason"
 _CATEGORIES = "category name items kappa ci vote_share label_share reason"
 _WIDTH, _HEIGHT = 540, 220
@@ -80,8 +81,9 @@ def page(found: History, *, title: str, command: str | None = None) -> str:
         chart = spec and {"title": spec["title"]["text"], "svg": Markup(svg(spec))}  # nosec B704 - our own SVG
         table = page_table(level, f"Kappa of {name} over time", rows, _LABELER)
         categories = page_table(level, f"Kappa of {name} by category over time", found.categories(name), _CATEGORIES)
-        best = _best(found, name)
-        parts.append({"name": name, "chart": chart, "table": table, "categories": categories, "best": best})
+        part = {"name": name, "chart": chart, "table": table, "categories": categories, "best": _best(found, name)}
+        rows, caption = [*found.cumulative(name)], f"Kappa of {name} on all items so far"
+        parts.append(part | {"cumulative": page_table(level, caption, rows, _CUMULATIVE) if rows else None})
     digests = [hashlib.sha256(text.encode()).digest() for text in (style, "")]
     versions = f"dhkappa {__version__}, Python {platform.python_version()} and NumPy {np.__version__}"
     environment.globals |= {"title": title, "command": command, "history": found, "parts": parts}
@@ -99,6 +101,8 @@ def _tables(found: History, by_category: bool) -> Iterator[tuple[str, list[Mappi
     """Yield heading, rows and columns of each table."""
     for name in found.labelers:
         yield f"Kappa of {name}", [*found.table(name)], _LABELER
+        if found.so_far:
+            yield f"Kappa of {name} on all items so far", [*found.cumulative(name)], _CUMULATIVE
     yield "Agreement between annotators: Fleiss' kappa", [*found.fleiss()], _FLEISS
     for name in found.labelers if by_category else ():
         yield f"Kappa of {name} by suggested category", [*found.categories(name)], _CATEGORIES

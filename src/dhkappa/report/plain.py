@@ -16,6 +16,7 @@ def audit_values(audit: Audit, limit: int | None) -> dict[str, Any]:
     return {
         "kind": "labels",
         "confidence_level": audit.confidence_level,
+        "any_time": audit.any_time,
         "summary": audit.summary,
         "problems": [problem.to_dict() for problem in audit.problems],
         "ranking": audit.groups,

@@ -29,6 +29,7 @@ from dhkappa.report import (
 from dhkappa.report.pool import pool_cells, pool_notes
 from dhkappa.report.slices import slice_notes, slices_shown
 from dhkappa.stats.grades import cannot_judge, digits_of
+from dhkappa.stats.notes import any_time_notes, several_note
 from dhkappa.stats.verdict import groups_of
 from dhkappa.table import text_table
 
@@ -188,8 +189,12 @@ class Terminal:
             id(kappa): [_text(note) for note in kappa.notes if not any(one.covers(note.code, name) for one in problems)]
             for name, kappa in kappas.items()
         }
+        for kappa in kappas.values():
+            held = any_time_notes(kappa.estimate.sample, confidence_level) if kappa.any_time else ()
+            texts[id(kappa)] += map(_text, held)
         notes = _by_labeler(kappas, lambda kappa: [*_undefined(kappa), *texts[id(kappa)]])
-        self._notes([*_infos(problems), *notes])
+        several = several_note(sum(kappa.any_time for kappa in kappas.values()), confidence_level)
+        self._notes([*_infos(problems), *notes, *map(_text, several)])
 
     def comparison(self, comparison: Comparison, problems: Sequence[Problem] = ()) -> None:
         """Show a comparison of labelers."""

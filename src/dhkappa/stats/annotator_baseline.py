@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from dhkappa.core import Array
 from dhkappa.errors import counted, invalid
-from dhkappa.stats.clusters import ClusterSizes
+from dhkappa.stats.any_time import any_time_level, too_few_items
+from dhkappa.stats.clusters import ClusterSizes, refuse_any_time
 from dhkappa.stats.influence import ROUNDING, terms
 from dhkappa.stats.intervals import NO_VARIANCE, KappaDifference, skewness, written
 from dhkappa.stats.kappa import Estimate, estimate_dh
@@ -55,6 +56,7 @@ class AnnotatorBaseline(Display):
     share_low, share_high : confidence interval of the share kept; ``share_high`` may be infinite
     method : ``"votes"``, or ``"two-votes"`` for bounds
     confidence_level : the confidence level of both intervals
+    any_time_level : the level of these intervals alone, if they hold at every look; see ``ConfidenceInterval``
     reason : why there is no baseline or no interval of the difference; None if there is
     share_reason : why there is no share kept or no interval of it; None if there is
     """
@@ -75,6 +77,7 @@ class AnnotatorBaseline(Display):
     share_high: float = math.nan
     method: str = "votes"
     confidence_level: float = 0.95
+    any_time_level: float | None = None
     reason: str | None = None
     share_reason: str | None = None
 
@@ -124,8 +127,10 @@ class AnnotatorBaseline(Display):
         return "pass" if low > least else "fail" if high < least else "undecided"
 
 
-def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) -> AnnotatorBaseline:
-    """Compare a labeler with a typical annotator, on the same items.
+def annotator_baseline(
+    estimate: Estimate, *, confidence_level: float = 0.95, any_time: bool = False
+) -> AnnotatorBaseline:
+    """Compare a labeler with a typical annotator, on the same items; ``any_time`` as for a confidence interval.
 
     Examples
     --------
@@ -140,6 +145,9 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
     if undefined or votes.used is None:
         return AnnotatorBaseline(confidence_level=level, reason=undefined, share_reason=undefined)
     n = votes.used.n
+    if any_time:
+        refuse_any_time(estimate.sample)
+    single = any_time_level(n, level) if any_time else None
     own = estimate if n == estimate.n_items else estimate_dh(with_votes(estimate.sample, votes.fewest))
     labeler, *annotators = _influences(own, votes)
     one = annotators[0]
@@ -148,13 +156,15 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
     clusters = ClusterSizes.of(own.sample) if own.sample.clustered else None
     gaps = [_difference(labeler, other, worst, best, clusters) for other in annotators]
     few = None if n >= MIN_ITEMS else f"Confidence limits need {MIN_ITEMS} items: got {n}."
+    few = too_few_items(n) if single is not None and math.isnan(single) else few
+    at = level if single is None else single
     se, why = gaps[0].se, None
     if clusters is not None:
         spreads = [clusters.variance(labeler.phi - other.phi) for other in annotators]
         se, why = spreads[0].se, next((each.reason for each in spreads if each.reason), None)
     few = few or why
     unknown = few or (NO_VARIANCE if any(gap.se == 0 and gap.value != 0 for gap in gaps) else None)
-    limits = [(math.nan, math.nan) if unknown else gap.limits(level) for gap in gaps]
+    limits = [(math.nan, math.nan) if unknown else gap.limits(at) for gap in gaps]
     found = AnnotatorBaseline(
         value_low=float(one.kappa),
         value_high=float(annotators[-1].kappa),
@@ -164,6 +174,7 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
         high=float(limits[0][1]),
         method="two-votes" if len(gaps) == 2 else "votes",
         confidence_level=level,
+        any_time_level=single,
         reason=unknown,
         share_reason=_BOUNDS,
     )
@@ -171,11 +182,11 @@ def annotator_baseline(estimate: Estimate, *, confidence_level: float = 0.95) ->
         return found
     share_kept = share_low = share_high = math.nan
     share, share_reason = Share.of(labeler, one, best, clusters), few
-    if not share.defined(level):
+    if not share.defined(at):
         share_reason = few or _NOT_ABOVE
     else:
         share_kept = float(labeler.above / one.above)
-        share_low, share_high = (math.nan, math.nan) if few else share.limits(level)
+        share_low, share_high = (math.nan, math.nan) if few else share.limits(at)
     return replace(
         found,
         value=found.value_low,

@@ -15,7 +15,7 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.errors import counted
 from dhkappa.stats.annotator_result import AGREE_WITH, FALSE_ALARMS, MIN_ITEMS, MIN_SCREENED, AnnotatorScores
 from dhkappa.stats.annotator_votes import AnnotatorVotes, annotator_votes, require_annotators
-from dhkappa.stats.compare import false_discovery
+from dhkappa.stats.multiple_tests import false_discovery
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import Sample, check_level, sample_of
 from dhkappa.stats.summation import totals

@@ -1,4 +1,4 @@
-"""Kappa of other labels on the same votes, to compare a kappa with."""
+"""Baselines: kappa of random labels, of a typical annotator and of majority labels, on the same votes."""
 
 from __future__ import annotations
 

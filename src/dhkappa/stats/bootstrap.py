@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from dhkappa.core import Floats
 from dhkappa.resources import Progress
-from dhkappa.stats.influence import Terms, sum_of_squares
+from dhkappa.stats.influence import Terms, influence, sum_of_squares
 from dhkappa.stats.intervals import ConfidenceInterval, skewness
 from dhkappa.stats.sample import Rng, check_n_resamples, generator
 from dhkappa.stats.summation import exact_sum
@@ -86,6 +86,14 @@ def bootstrap(terms: Terms, n_resamples: int = 9_999, rng: Rng = None, progress:
     values = values[:defined].copy() if defined < n else values
     values.setflags(write=False)
     return Bootstrap(values, n - defined, n, float(terms.kappa))
+
+
+def bootstrap_interval(method: str, drawn: Bootstrap, terms: Terms, alpha: float) -> ConfidenceInterval:
+    """Return the percentile or the BCa interval of replicates of a kappa."""
+    if method == "bootstrap":
+        return percentile_interval(drawn.values, alpha)
+    phi = influence(terms) * terms.weight / terms.items
+    return bca_interval(drawn.values, drawn.kappa, phi, terms.items, alpha)
 
 
 def percentile_interval(values: Floats, alpha: float) -> ConfidenceInterval:

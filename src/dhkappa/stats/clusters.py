@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Array, Floats
-from dhkappa.errors import DataError
+from dhkappa.errors import DataError, invalid
 from dhkappa.stats.intervals import Basis, KappaDifference, beta_interval, skewness
 from dhkappa.stats.sample import ROUNDING, Sample, weight_of_one
 from dhkappa.stats.summation import exact_sum, group_sums, item_sums
@@ -45,6 +45,13 @@ def refuse_clusters(sample: Sample, what: str) -> None:
         message = f"{what} is not available with clusters: it treats items as independent."
         hint = "To compute it as if they were, omit $clusters."
         raise DataError(message, code="clusters-not-supported", parameter="clusters", hint=hint)
+
+
+def refuse_any_time(sample: Sample) -> None:
+    """Refuse intervals that hold at every look of a sample with clusters."""
+    if sample.clustered:
+        message = "Intervals that hold at every look have not been verified with clusters."
+        raise invalid("any_time", message, code="option-not-supported", hint="Leave out $any_time.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,7 @@ from dhkappa.core.item_table import ItemTable
 from dhkappa.errors import DataError, counted
 from dhkappa.stats.compare import (
     COLUMNS,
+    Level,
     compare_labelers,
     compare_rows,
     difference_notes,
@@ -48,6 +49,7 @@ def compare_on_common_items(
     *,
     weights: Weights | None = None,
     confidence_level: float = 0.95,
+    any_time: bool = False,
     pool: Pool = None,
     rng: Rng = None,
 ) -> tuple[dict[str, Estimate], Table, tuple[Note, ...], dict[str, str]]:
@@ -56,11 +58,11 @@ def compare_on_common_items(
     Labelers that labeled the same items are compared in one pass. Otherwise they are grouped by the items that they
     labeled, and the common items of two groups take one pass: at most one for each two labelers.
     """
-    level = check_level(confidence_level)
+    level = check_level(confidence_level), any_time
     usable, groups = _groups(table)
     if len(groups) < 2:
-        options: dict[str, Any] = {"weights": weights, "confidence_level": level, "pool": pool, "rng": rng}
-        return *compare_labelers(table, **options), {}
+        options: dict[str, Any] = {"confidence_level": level[0], "any_time": any_time, "pool": pool, "rng": rng}
+        return *compare_labelers(table, weights=weights, **options), {}
     names, source = list(table.labels), generator(rng)
     # A design that does not fit the items is an error; one that does not fit the common items of a pair is a reason.
     labeler_sample(usable.distinct(names[:1]), names[0], Excluded(), pool)
@@ -111,7 +113,7 @@ def _differences(
     one: _Group,
     other: _Group,
     weights: Weights | None,
-    confidence_level: float,
+    level: Level,
     pool: Pool,
     source: np.random.Generator,
 ) -> Iterator[dict[str, Any]]:
@@ -132,7 +134,7 @@ def _differences(
     n, reason = int(table.items.sum()), "No item has two votes and a label of both."
     if n:
         try:
-            _, found = compare_rows(table, Excluded(), weights, confidence_level, pool, source)
+            _, found = compare_rows(table, Excluded(), weights, level, pool, source)
         except DataError as error:
             if error.code not in _TOO_FEW:
                 raise

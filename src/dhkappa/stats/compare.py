@@ -9,19 +9,21 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from dhkappa.core import Array, Floats
+from dhkappa.core import Array
 from dhkappa.core.grouping import LabeledPatterns
 from dhkappa.core.item_table import ItemTable
 from dhkappa.errors import counted, invalid, shown
+from dhkappa.stats.any_time import any_time_level, any_time_pvalue, too_few_items
 from dhkappa.stats.clusters import ClusterSizes, ClusterVariance, cluster_differences
 from dhkappa.stats.influence import ROUNDING, Terms, influence, terms, unseen_parts, variance
 from dhkappa.stats.intervals import KappaDifference, skewness, written
 from dhkappa.stats.kappa import Estimate, kappa_estimate
+from dhkappa.stats.multiple_tests import holm
 from dhkappa.stats.notes import MADE_FROM_VOTES, Note, clusters_note, first_three, source_note
 from dhkappa.stats.sample import Excluded, Pool, Rng, Sample, check_level, eligible, generator, make_sample
 from dhkappa.stats.summation import group_sums, row_sums
@@ -42,6 +44,7 @@ _MAX_ENUMERATED = 12  # discordant items for which all swaps are enumerated
 _TIE = 1e-12  # numbers closer than this are equal up to rounding
 
 _Pair = tuple[int, int]  # indices of two labelers, in order
+Level: TypeAlias = tuple[float, bool]  # a confidence level, and whether intervals hold at it at every look
 
 
 class _Labeler(NamedTuple):
@@ -94,6 +97,7 @@ def compare_labelers(
     *,
     weights: Weights | None = None,
     confidence_level: float = 0.95,
+    any_time: bool = False,
     pool: Pool = None,
     rng: Rng = None,
 ) -> tuple[dict[str, Estimate], Table, tuple[Note, ...]]:
@@ -108,7 +112,7 @@ def compare_labelers(
         raise invalid("suggested", text, hint=hint, code="too-few-labelers")
     source = generator(rng)
     table, excluded = eligible_rows(table)
-    estimates, differences = compare_rows(table, excluded, weights, confidence_level, pool, source)
+    estimates, differences = compare_rows(table, excluded, weights, (confidence_level, any_time), pool, source)
     notes = (*map(source_note, table.source_notes), *_notes(estimates, excluded), *difference_notes(differences))
     return estimates, differences, notes
 
@@ -117,7 +121,7 @@ def compare_rows(
     table: ItemTable,
     excluded: Excluded,
     weights: Weights | None,
-    confidence_level: float,
+    level: Level,
     pool: Pool,
     source: np.random.Generator,
 ) -> tuple[dict[str, Estimate], Table]:
@@ -140,7 +144,7 @@ def compare_rows(
         rows[pair] = rows[pair]._replace(pvalue=_swap_test(_terms(both, pair, found, pool), source))
     rows = {pair: rows[pair] for pair in combinations(range(len(found)), 2)}
     estimates = {labeler.name: labeler.estimate for labeler in found}
-    return estimates, _differences(rows, found, confidence_level)
+    return estimates, _differences(rows, found, level)
 
 
 def eligible_rows(table: ItemTable) -> tuple[ItemTable, Excluded]:
@@ -345,33 +349,9 @@ def _swap_test(pair: Iterable[Terms], source: np.random.Generator) -> float:
     return as_far / len(D) if exact else (1 + as_far) / (_SWAPS + 1)
 
 
-def holm(pvalues: Sequence[float]) -> list[float]:
-    """Return p-values adjusted for multiple testing (Holm); NaN stays NaN and does not count as a test."""
-    adjusted = np.array(pvalues)
-    order = np.argsort(adjusted)[: np.count_nonzero(~np.isnan(adjusted))]  # NaN is last
-    tests_left = np.arange(len(order), 0, -1)
-    adjusted[order] = np.maximum.accumulate(np.minimum(tests_left * adjusted[order], 1))
-    return [float(value) for value in adjusted]
-
-
-def false_discovery(pvalues: Floats) -> Floats:
-    """Return p-values adjusted for the share of false discoveries (Benjamini and Hochberg); NaN is not a test.
-
-    Examples
-    --------
-    >>> false_discovery(np.array([0.01, 0.04, np.nan, 0.03])).round(4).tolist()
-    [0.03, 0.04, nan, 0.04]
-    """
-    adjusted = np.full(len(pvalues), np.nan)
-    known = np.flatnonzero(~np.isnan(pvalues))
-    order = known[np.argsort(pvalues[known], kind="stable")]
-    steps = pvalues[order] * order.size / np.arange(1, order.size + 1)
-    adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1)
-    return adjusted
-
-
-def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], confidence_level: float) -> Table:
+def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], level: Level) -> Table:
     """Return the table of differences; limits and p-values are computed all at once."""
+    confidence_level, any_time = level
     columns = dict(zip(_Difference._fields, map(list, zip(*rows.values(), strict=True)), strict=True))
     columns |= {name: [math.nan] * len(rows) for name in ("low", "high")}
     known = [place for place, reason in enumerate(columns["reason"]) if reason is None]
@@ -385,23 +365,29 @@ def _differences(rows: Mapping[_Pair, _Difference], found: Sequence[_Labeler], c
         gap = KappaDifference(value, se, skew, effective[one], np.array([max(n - len(strata), 1.0)]), -reach, reach)
         if columns["clustered"][known[0]] is not None:
             gap = cluster_differences(gap, [columns["clustered"][place] for place in known])
-        limits = (values.tolist() for values in (*gap.limits(confidence_level), gap.pvalue()))
+        size = float(effective[0])  # the items are the same
+        single = any_time_level(size, confidence_level) if any_time else confidence_level
+        limits = (values.tolist() for values in (*gap.limits(single), gap.pvalue()))
         for place, low, high, pvalue in zip(known, *limits, strict=True):
             columns["low"][place], columns["high"][place] = low, high
             if columns["method"][place] == "t":  # a standard error of 0 means that the sample is the whole pool
                 columns["pvalue"][place] = pvalue if columns["se"][place] else float(columns["difference"][place] == 0)
+            if any_time:
+                columns["pvalue"][place] = any_time_pvalue(columns["pvalue"][place], size)
+                columns["reason"][place] = too_few_items(size) if math.isnan(single) else None
     columns["items"] = [found[0].estimate.n_items] * len(rows)
-    return differences_table(columns, confidence_level, found[0].estimate.weights)
+    return differences_table(columns, level, found[0].estimate.weights)
 
 
 def differences_table(
-    columns: Mapping[str, Sequence[Any]], confidence_level: float, weights: Weights | None, remark: str = ""
+    columns: Mapping[str, Sequence[Any]], level: Level, weights: Weights | None, remark: str = ""
 ) -> Table:
     """Return the table of differences with its title; p-values are adjusted here."""
     known = {**columns, "pvalue_holm": holm(columns["pvalue"])}
     kappa = "" if weights is None else " in weighted kappa"
     what = f"Differences{kappa} between labelers{remark and f' {remark}'}"
-    title = f"{what}, {written(confidence_level, 100)}% confidence intervals"
+    title = f"{what}, {written(level[0], 100)}% confidence intervals"
+    title += " that hold at every look" if level[1] else ""
     return Table({name: known[name] for name in COLUMNS}, title=title)
 
 

@@ -7,10 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from dhkappa.errors import Problem, invalid, shown
+from dhkappa.errors import Problem, counted, invalid, shown
 from dhkappa.stats.annotator_baseline import KEEP, annotator_baseline
+from dhkappa.stats.any_time import FARTHEST, boundary, items_when_decided
 from dhkappa.stats.grades import cannot_judge, digits_of, follows_majority
-from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide
+from dhkappa.stats.influence import kappa_variance
+from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide, written
 from dhkappa.stats.kappa import Estimate
 from dhkappa.stats.sample import check_choice, check_real
 from dhkappa.table import Display, plain
@@ -37,6 +39,7 @@ class GateRow:
     value, low, high : the measured value and its confidence limits; NaN if undefined
     more_items : about how many more items would probably decide an undecided outcome; None if that cannot be said
     reason : why the value is undefined; None if it is not
+    any_time_level : the level of these limits alone, if they hold at every look; see ``ConfidenceInterval``
     """
 
     labeler: str
@@ -48,6 +51,7 @@ class GateRow:
     high: float = math.nan
     more_items: int | None = None
     reason: str | None = None
+    any_time_level: float | None = None
 
     @property
     def text(self) -> str:
@@ -58,7 +62,14 @@ class GateRow:
         if self.outcome == "undecided" and known and not (reason or self.more_items):
             what = name.capitalize() if name.endswith("kappa") else f"The {name}"
             reason = f"{what} is too close to the bound."
-        return " ".join(filter(None, (text, decided_by(self.more_items), reason)))
+            if self.any_time_level is not None:
+                reason = f"It would take more than {FARTHEST} times as many items to decide it."
+        decided = decided_by(self.more_items)
+        if self.any_time_level is not None and self.more_items:
+            decided = (
+                f"About {counted(self.more_items, 'more item')} would probably settle it, often up to twice as many."
+            )
+        return " ".join(filter(None, (text, decided, reason)))
 
     @property
     def result(self) -> str:
@@ -98,10 +109,12 @@ class Gate(Display):
     ----------
     rows : one row per labeler and bound
     confidence_level : confidence level of the limits
+    any_time : whether the limits hold at every look
     """
 
     rows: tuple[GateRow, ...]
     confidence_level: float = 0.95
+    any_time: bool = False
 
     @property
     def outcome(self) -> str:
@@ -112,7 +125,14 @@ class Gate(Display):
     def text(self) -> str:
         """The outcome as sentences, the worst labelers first."""
         rows = sorted(self.rows, key=lambda row: _WORST_FIRST.index(row.outcome))
-        return f"Gate {_WORDS[self.outcome]}. {' '.join(row.text for row in rows)}"
+        known = {row.any_time_level for row in rows if row.any_time_level is not None}
+        held = sorted(level for level in known if not math.isnan(level))
+        said = [f"Gate {_WORDS[self.outcome]}.", *(row.text for row in rows)]
+        if held:
+            names = " and ".join(f"{written(level, 100)}%" for level in held)
+            level = written(self.confidence_level, 100)
+            said.append(f"Limits at level {names}, so that they hold at {level}% however often you look.")
+        return " ".join(said)
 
     def _display(self) -> tuple[str]:
         return (self.text,)
@@ -120,7 +140,8 @@ class Gate(Display):
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         rows = [row.to_dict() for row in self.rows]
-        return {"outcome": self.outcome, "text": self.text, "confidence_level": self.confidence_level, "rows": rows}
+        level = {"confidence_level": self.confidence_level, "any_time": self.any_time}
+        return {"outcome": self.outcome, "text": self.text, **level, "rows": rows}
 
 
 def gate_of(
@@ -137,8 +158,13 @@ def gate_of(
     """Test the kappas of some labelers, each with its interval at the confidence level; see ``Audit.gate``.
 
     ``without`` returns a condition and kappa without flagged annotators, None if nobody is flagged.
+    The limits hold at every look if those of the intervals do.
     """
     check_choice("on", on, ("low", "value"))
+    any_time = any(interval.any_time_level is not None for _, interval in kappas.values())
+    if any_time and on == "value":
+        message = "Only confidence limits hold at every look, not the value of kappa."
+        raise invalid("on", message, code="any-time-value", hint="Leave out $on, or $any_time.")
     if fail_under is None and min_coverage is None:
         hint = "Pass $fail_under, $min_coverage, or both."
         raise invalid("fail_under", "A gate needs a condition.", code="gate-empty", hint=hint)
@@ -149,7 +175,7 @@ def gate_of(
     rows = []
     for name, (estimate, interval) in kappas.items():
         if fail_under == ANNOTATORS:
-            known = keep, margin, interval.confidence_level
+            known = keep, margin, interval
             rows.append(_also_without(_against_annotators(name, estimate, *known), without, *known))
         elif fail_under is not None:
             rows.append(_kappa(name, estimate, interval, check_real("fail_under", fail_under, *_KAPPA), on))
@@ -158,7 +184,7 @@ def gate_of(
             share = estimate.coverage
             outcome = "undecided" if math.isnan(share) else "fail" if share < least else "pass"
             rows.append(GateRow(name, outcome, _COVERAGE, least, share, reason=estimate.reason))
-    return Gate(tuple(_unless_unjudged(row, problems) for row in rows), _level(kappas))
+    return Gate(tuple(_unless_unjudged(row, problems) for row in rows), _level(kappas), any_time)
 
 
 def _level(kappas: Mapping[str, tuple[Estimate, ConfidenceInterval]]) -> float:
@@ -183,19 +209,50 @@ def _kappa(name: str, estimate: Estimate, interval: ConfidenceInterval, bound: f
     if on == "value":
         outcome = "undecided" if math.isnan(value) else "pass" if value >= bound else "fail"
         return GateRow(name, outcome, measure, bound, value, reason=estimate.reason)
+    single = interval.any_time_level
     if math.isnan(low):
-        return GateRow(name, "undecided", measure, bound, value, reason=interval.reason)
+        return GateRow(name, "undecided", measure, bound, value, reason=interval.reason, any_time_level=single)
     outcome = "pass" if low >= bound else "fail" if high < bound else "undecided"
-    unknown = outcome != "undecided" or estimate.sample.clustered
-    more = None if unknown else items_to_decide(estimate.n_items, value, low, high, bound)
-    return GateRow(name, outcome, measure, bound, value, low, high, more)
+    row = GateRow(name, outcome, measure, bound, value, low, high, any_time_level=single)
+    if outcome != "undecided" or estimate.sample.clustered:
+        return row
+    if single is None:
+        return replace(row, more_items=items_to_decide(estimate.n_items, value, low, high, bound))
+    spread = kappa_variance(estimate)
+    saved = spread.infinite_pool - spread.value
+    return _forecast(row, estimate, estimate.n_items, interval.confidence_level, math.sqrt(spread.value), saved)
+
+
+def _forecast(row: GateRow, estimate: Estimate, n: int, level: float, se: float, saved: float = 0.0) -> GateRow:
+    """Return a row with the number of items at which it would be decided, if the value stayed as it is.
+
+    ``saved`` is the part of the variance that a finite pool saves. If the standard error alone would decide already, or
+    is unknown (0), it is taken from the limit on the side of the bound.
+    """
+    effective = estimate.sample.n_effective * n / estimate.n_items
+    near = abs(row.value - (row.low if row.value > row.bound else row.high)) / boundary(effective, level)
+    found: int | None = n
+    for error in (se, near):
+        if found == n and 0 < error < math.inf:
+            found = items_when_decided(n, error, abs(row.value - row.bound), level, effective=effective, fixed=saved)
+    if found is None or math.isinf(near):
+        return row
+    more = max(found - n, 1)
+    more = round(more, 2 - len(str(more)))  # two digits: it is a rough number
+    sizes = [part.size for part in estimate.sample.strata]
+    if None in sizes:
+        return replace(row, more_items=more)
+    left = max(sum(size or 0 for size in sizes) - n, 0)
+    return replace(row, more_items=min(more, left), reason=f"The pool has {counted(left, 'more item')}.")
 
 
 def _against_annotators(
-    name: str, estimate: Estimate, keep: float | None, margin: float | None, level: float
+    name: str, estimate: Estimate, keep: float | None, margin: float | None, interval: ConfidenceInterval
 ) -> GateRow:
     """Test whether a labeler is as good as a typical annotator, up to a share or a margin."""
-    found = annotator_baseline(estimate, confidence_level=level)
+    level, single = interval.confidence_level, interval.any_time_level
+    found = annotator_baseline(estimate, confidence_level=level, any_time=single is not None)
+    single = found.any_time_level
     outcome = found.decide(keep=keep, margin=margin)
     if margin is not None:
         measure, bound = "difference from a typical annotator", 0.0 - margin  # not -0.0
@@ -203,18 +260,18 @@ def _against_annotators(
     else:
         measure, bound = _SHARE, KEEP if keep is None else keep
         value, low, high, reason = found.share_kept, found.share_low, found.share_high, found.share_reason
+    row = GateRow(name, outcome, measure, bound, value, low, high, reason=reason, any_time_level=single)
     if outcome == "pass" and (why := follows_majority(estimate)[0]):
-        return GateRow(
-            name, "undecided", measure, bound, value, low, high, reason=f"These votes cannot judge {name}: {why}."
-        )
-    more = None
-    if outcome == "undecided" and not math.isnan(value + low + high) and not estimate.sample.clustered:
-        more = items_to_decide(found.n_items, value, low, high, bound)
-    return GateRow(name, outcome, measure, bound, value, low, high, more, reason)
+        return replace(row, outcome="undecided", reason=f"These votes cannot judge {name}: {why}.")
+    if outcome != "undecided" or math.isnan(value + low + high) or estimate.sample.clustered:
+        return row
+    if single is None:
+        return replace(row, more_items=items_to_decide(found.n_items, value, low, high, bound))
+    return _forecast(row, estimate, found.n_items, level, found.se if margin is not None else 0.0)
 
 
 def _also_without(
-    row: GateRow, without: WithoutFlagged | None, keep: float | None, margin: float | None, level: float
+    row: GateRow, without: WithoutFlagged | None, keep: float | None, margin: float | None, interval: ConfidenceInterval
 ) -> GateRow:
     """Return an undecided row if a labeler passes, but would not without the annotators who are flagged."""
     found = without(row.labeler) if without is not None and row.outcome == "pass" else None
@@ -223,7 +280,7 @@ def _also_without(
     once, estimate = found
     if estimate is None:
         return replace(row, outcome="undecided", reason=f"{once} it cannot be tested.")
-    other = _against_annotators(row.labeler, estimate, keep, margin, level)
+    other = _against_annotators(row.labeler, estimate, keep, margin, interval)
     if other.outcome == "pass":
         return row
     what = "score" if row.measure == _SHARE else "difference"

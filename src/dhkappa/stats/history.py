@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any
 
@@ -76,12 +76,14 @@ class History(Display):
     labelers : the labelers of any audit
     confidence_level : confidence level of all intervals
     notes : what to know about the comparison, each with a code and a sentence
+    so_far : with ``any_time``, the kappa of each labeler on all items up to each audit that has it; else empty
     """
 
     entries: tuple[Entry, ...]
     labelers: tuple[str, ...]
     confidence_level: float
     notes: tuple[Note, ...] = ()
+    so_far: Mapping[str, Mapping[str, Kappa]] = field(default_factory=dict)
 
     def table(self, labeler: str | None = None) -> Table:
         """Return a row for each audit that has the labeler: kappa, and its change since the audit before.
@@ -101,6 +103,20 @@ class History(Display):
             before = entry
         title = f"Kappa of {name} over time, {written(self.confidence_level, 100)}% confidence intervals"
         return _table(_COLUMNS, rows, title)
+
+    def cumulative(self, labeler: str | None = None) -> Table:
+        """Return a row for each audit with the kappa of all items so far, and its interval that holds at every look.
+
+        It needs ``history(any_time=True)``. ``any_time_level`` is the level of the interval alone.
+        """
+        name, rows = one_labeler(labeler, self.labelers, "labeler"), []
+        for audit, kappa in self.so_far.get(name, {}).items():
+            found = kappa.confidence_interval(self.confidence_level)
+            known = audit, kappa.n_items, kappa.value, *found, found.any_time_level
+            rows.append((*known, kappa.reason or found.reason))
+        level = f"{written(self.confidence_level, 100)}% confidence intervals"
+        title = f"Kappa of {name} on all items so far, {level} that hold at every look"
+        return _table(("name", "items", "kappa", "low", "high", "any_time_level", "reason"), rows, title)
 
     def fleiss(self) -> Table:
         """Return a row for each audit: Fleiss' kappa, and its change since the audit before, as in ``table``.
@@ -237,6 +253,8 @@ class History(Display):
         yield self.summary
         for name in self.labelers:
             yield self.table(name)
+            if self.so_far:
+                yield self.cumulative(name)
         yield self.fleiss()
         yield [note.text for note in self.notes]
 
@@ -258,6 +276,7 @@ class History(Display):
         last, first, best = self.since_last(name), self.since_first(name), self.since_best(name)
         return {
             "history": self.table(name).to_json(),
+            "cumulative": self.cumulative(name).to_json() if self.so_far else None,
             "since_last": None
             if last is None
             else {

@@ -279,6 +279,13 @@ def variance(terms: Terms, phi: Array) -> Variance:
     return Variance(value / terms.n**2, infinite_pool / terms.n**2)
 
 
+def kappa_variance(estimate: Estimate) -> Variance:
+    """Return the variance of a kappa that is defined."""
+    assert estimate.parts is not None
+    known = terms(estimate.sample.by_weight().merged(), estimate.parts, estimate.weights)
+    return variance(known, influence(known))
+
+
 def basis(estimate: Estimate) -> Basis | None:
     """Return what the standard error and intervals of an estimate need; None if the sample shows no variation."""
     if estimate.parts is None or estimate.exact is None or estimate.n_items < 2:

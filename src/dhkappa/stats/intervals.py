@@ -39,6 +39,8 @@ class ConfidenceInterval:
     reason : why there is no interval; None if there is one
     annotators : ``"fixed"`` for other items voted on by the same annotators, ``"random"`` also for other annotators
     notes : conditions that affect the interpretation, each with a code and a sentence
+    any_time_level : the level of this interval alone, if it is one of those that hold at every look at the confidence
+        level; NaN with fewer than 30 items, and None for an interval that holds for one look
     """
 
     low: float
@@ -48,6 +50,7 @@ class ConfidenceInterval:
     reason: str | None = None
     annotators: str = "fixed"
     notes: tuple[Any, ...] = ()
+    any_time_level: float | None = None
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
@@ -55,8 +58,10 @@ class ConfidenceInterval:
     def __repr__(self) -> str:
         limits = f"low={self.low:.4f}, high={self.high:.4f}, confidence_level={written(self.confidence_level)}"
         reason = f", reason={self.reason!r}" if self.reason else ""
+        known = self.any_time_level is not None and not math.isnan(self.any_time_level)
+        single = f", any_time_level={written(self.any_time_level or 0)}" if known else ""
         annotators = "" if self.annotators == "fixed" else f", annotators={self.annotators!r}"
-        return f"ConfidenceInterval({limits}, method={self.method!r}{annotators}{reason})"
+        return f"ConfidenceInterval({limits}, method={self.method!r}{single}{annotators}{reason})"
 
 
 @dataclass(frozen=True, slots=True)

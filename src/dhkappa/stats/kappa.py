@@ -77,6 +77,11 @@ class Parts:
         """(D - E) / (1 - E), eq. 13; None if E is 1."""
         return above_chance(self.D, self.E)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; C and L are lists of [category, share]."""
+        found: dict[str, Any] = {name: float(getattr(self, name)) for name in ("R", "S", "C_E", "C_F", "D", "E")}
+        return found | {name: [[label, float(x)] for label, x in getattr(self, name).items()] for name in ("C", "L")}
+
     def __repr__(self) -> str:
         letters = ("R", "S", "C_E", "C_F", "D", "E")
         return f"Parts({', '.join(f'{letter}={float(getattr(self, letter)):.4f}' for letter in letters)})"

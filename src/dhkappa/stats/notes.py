@@ -13,7 +13,9 @@ from dhkappa.core import Label
 from dhkappa.core.agreement import FEW_ITEMS, agreement_follows_votes
 from dhkappa.core.labels import SourceNote
 from dhkappa.errors import counted, flag, said, shown
+from dhkappa.stats.any_time import any_time_level, too_few_items
 from dhkappa.stats.clusters import FEW_CLUSTERS, HEAVY, Clusters, ClusterSizes
+from dhkappa.stats.intervals import written
 from dhkappa.stats.kappa import Estimate, Parts, Sums
 from dhkappa.stats.sample import Sample
 
@@ -171,6 +173,44 @@ def clusters_note(sample: Sample) -> Iterator[Note]:
 
 def _sizes(n: int, largest: int) -> str:
     return f"{counted(n, 'cluster')} of up to {counted(largest, 'item')}"
+
+
+def any_time_notes(sample: Sample, confidence_level: float) -> Iterator[Note]:
+    """Yield notes on the interval of a kappa that holds at every look."""
+    n, level = sample.n_effective, any_time_level(sample.n_effective, confidence_level)
+    if math.isnan(level):
+        yield Note("any-time", too_few_items(n))
+    else:
+        text = f"its level for {counted(sample.n, 'item')} is {written(level, 100)}% instead of"
+        text = f"The interval holds at every look, however often you look: {text} {written(confidence_level, 100)}%."
+        yield Note("any-time", text, "Report the interval: when you stop, kappa itself leans toward the decision.")
+    order = "Every batch of items must be a random sample, not chosen by date, queue or difficulty"
+    yield Note("any-time-random-order", f"{order}. If the labeler or the bound changes, start again with other items.")
+    if sample.designed:
+        text = "Intervals that hold at every look were not simulated with weights, strata or a pool"
+        yield Note("any-time-design", f"{text}; the level follows the effective number of items, {n:,.0f}.")
+
+
+def several_note(n_labelers: int, confidence_level: float) -> Iterator[Note]:
+    """Yield that intervals that hold at every look do so for each labeler alone, if there are several."""
+    if n_labelers > 1:
+        together = written(1 - (1 - confidence_level) / n_labelers)
+        text = f"Intervals hold at every look for each of the {n_labelers} labelers alone."
+        yield Note("any-time-several", text, f"For all of them together, pass $confidence_level {together}.")
+
+
+def left_out_notes(*, counted: bool, clustered: bool, any_time: bool) -> Iterator[Note]:
+    """Yield notes on what an audit leaves out, or does not do at every look."""
+    if counted:
+        text = "The table is too large to be fetched: the votes were counted, and the annotators are unknown."
+        yield Note("annotators-not-fetched", text)
+    if clustered:
+        text = "What treats items as independent is left out: permutation tests, intervals by category, of Fleiss'"
+        text += " kappa and of comparisons with each annotator, and numbers of items for narrower intervals."
+        yield Note("clusters-left-out", text)
+    if any_time:
+        text = "Tables of annotators and p-values of random labels are those of a single look."
+        yield Note("any-time-single-look", text)
 
 
 def source_note(text: str) -> Note:

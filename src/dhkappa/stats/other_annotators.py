@@ -11,6 +11,7 @@ import numpy as np
 from dhkappa.core import Floats
 from dhkappa.core.added_votes import labeled_by_all
 from dhkappa.core.items import ItemVotes
+from dhkappa.errors import invalid
 from dhkappa.stats.annotator_baseline import AnnotatorBaseline, gap_of
 from dhkappa.stats.annotator_variance import (
     AnnotatorVariance,
@@ -103,6 +104,9 @@ def other_annotators(
     ``sample`` has the eligible rows of the votes, with the labels of the labeler.
     """
     check_supported(estimate)
+    if interval.any_time_level is not None:
+        message = "Intervals for other annotators have not been verified at every look."
+        raise invalid("any_time", message, code="option-not-supported", hint="Leave out $any_time.")
     panel = panel_of(item_votes, sample)
     found, ends, reason = panel_interval(estimate, interval, se, panel), None, None
     if found.reason is not None:
@@ -257,7 +261,7 @@ def differences_for_others(differences: Table, item_votes: ItemVotes | None, con
         for name, values in found.items():
             for place, value in zip(gaps, values.tolist(), strict=True):
                 columns[name][place] = value
-    return differences_table(columns, confidence_level, None, "for other annotators")
+    return differences_table(columns, (confidence_level, False), None, "for other annotators")
 
 
 def _limits(gap: KappaDifference, variance: AnnotatorVariance, confidence_level: Any) -> tuple[Any, Any]:

@@ -20,11 +20,13 @@ from dhkappa.core.grouping import Entries, Patterns
 from dhkappa.errors import counted, invalid
 from dhkappa.resources import need
 from dhkappa.stats.influence import Terms, chance_terms, complement, variance
+from dhkappa.stats.pearson import pearson_pvalue
 from dhkappa.stats.sample import Rng, check_choice, check_n_resamples, generator
+from dhkappa.stats.summation import exact_sum
 from dhkappa.stats.weights import Weights, label_sums, pair_sums
 from dhkappa.table import Display, plain
 
-METHODS = ("exact", "z", "monte-carlo", "wald")
+METHODS = ("exact", "gamma", "monte-carlo", "wald")
 ALTERNATIVES = ("greater", "two-sided")
 
 _TIE = 1e-12  # values of D that differ by less are equal up to rounding
@@ -33,7 +35,7 @@ _MOST_ITEMS = 10**9  # for numpy's hypergeometric generator
 _MOST_SHUFFLED = 10**7
 _MOST_WORK = 2 * 10**10  # labels shuffled in about a quarter of an hour
 _CELL = 5  # drawing one cell of a table takes as long as shuffling this many labels
-_AT_ONCE = 1 << 21  # numbers held at once while drawing
+_AT_ONCE = 1 << 21  # numbers held at once
 _FAST = 5 * 10**7  # steps of the exact count, about a quarter of a second
 _MOST_STEPS = 100 * _FAST
 _STEP = 5_000  # least number of steps per item
@@ -53,8 +55,8 @@ class PermutationTest(Display):
     z : the difference over its standard deviation for random labels; NaN if that is 0
     pvalue : probability that random labels score as much ("greater") or as far from their mean ("two-sided")
     alternative : ``"greater"`` or ``"two-sided"``
-    method : ``"exact"`` (all permutations counted), ``"z"`` (normal approximation), ``"monte-carlo"`` or ``"wald"``
-        (kappa above the random baseline over its standard error)
+    method : ``"exact"`` (all permutations counted), ``"gamma"`` (approximation by a gamma distribution),
+        ``"monte-carlo"`` or ``"wald"`` (kappa above the random baseline over its standard error)
     n_resamples : number of permutations drawn; 0 except for ``"monte-carlo"``
     reason : why z is undefined; None if it is defined
     """
@@ -105,7 +107,8 @@ def permutation_test(
     if chosen == "wald":
         return _wald_test(terms, alternative)
 
-    groups = group_items(terms, label_scores(terms))
+    scores = label_scores(terms)
+    groups = group_items(terms, scores)
     D0, spread = permutation_moments(terms, groups)
     beyond = float(terms.D - D0)
     difference = float((terms.D - D0) / (1 - terms.E))
@@ -113,17 +116,19 @@ def permutation_test(
         reason = "Every permutation of these labels scores the same."
         return PermutationTest(difference, math.nan, 1.0, alternative, chosen, reason=reason)
     z = beyond / math.sqrt(spread)
+    pvalue = None
     if chosen == "exact":
         pvalue = _exact_pvalue(terms, weights, alternative, _FAST if method is None else _MOST_STEPS)
-        if pvalue is not None:
-            return PermutationTest(difference, z, pvalue, alternative, chosen)
-        if method is not None:
+        if pvalue is None and method is not None:
             message = f"method='exact' would take too long for {terms.n:,} items."
-            hint = "Use method='z' or method='monte-carlo'."
+            hint = "Use method='gamma' or method='monte-carlo'."
             raise invalid("method", message, hint=hint, code="permutation-too-large")
-        chosen = "z"
-    if chosen == "z":
-        return PermutationTest(difference, z, _tail(z, alternative), alternative, chosen)
+        chosen = "gamma" if pvalue is None else chosen
+    if chosen == "gamma":
+        half_step = _step(terms, weights, scores) / terms.n / math.sqrt(spread)
+        pvalue = pearson_pvalue(z, permutation_skewness(terms, groups, spread), half_step, alternative)
+    if pvalue is not None:
+        return PermutationTest(difference, z, pvalue, alternative, chosen)
     two_sided = alternative == "two-sided"
     least = (abs(beyond) if two_sided else beyond) - _TIE
     as_far, R0 = 0, float(D0 + terms.mean(terms.t)) / 2
@@ -146,14 +151,7 @@ def _wald_test(terms: Terms, alternative: str) -> PermutationTest:
         reason = "Every item has the same influence on kappa, or the sample is the whole pool."
         return PermutationTest(difference, math.nan, math.nan, alternative, "wald", reason=reason)
     z = float(value) / math.sqrt(spread.value)
-    return PermutationTest(difference, z, _tail(z, alternative), alternative, "wald")
-
-
-def _tail(z: float, alternative: str) -> float:
-    """Return the p-value of a standard normal variable."""
-    from dhkappa.stats.special import ndtr
-
-    return float(2 * ndtr(-abs(z)) if alternative == "two-sided" else ndtr(-z))
+    return PermutationTest(difference, z, pearson_pvalue(z, 0.0, 0.0, alternative), alternative, "wald")
 
 
 @np.errstate(divide="ignore", invalid="ignore", over="ignore")  # if E is 1 by rounding only
@@ -258,6 +256,48 @@ def permutation_moments(terms: Terms, groups: ScoreGroups) -> tuple[float, float
     spread = diagonal - ((expected - R0) ** 2 * groups.items).sum() / n
     rounding = _NOTHING * diagonal + (_NOTHING * R0) ** 2
     return D0, 4 * spread / (n - 1) if spread > rounding else 0.0
+
+
+def permutation_skewness(terms: Terms, groups: ScoreGroups, spread: float) -> float:
+    """Return the skewness of D over all permutations of the labels, from its variance; 0 for two items.
+
+    With ``x_il = g_il - G_l - sum_j L_j g_ij + sum_j L_j G_j``, the third central moment of ``sum_i g_{i, l_i}`` is
+    ``n^2 / ((n - 1)(n - 2)) sum_i sum_l L_l x_il^3``. The sum runs over all items and labels as if every g_il was 0,
+    which has a closed form, and adds what each g_il above 0 changes.
+    """
+    n, g, column = terms.n, groups.g, groups.column
+    if n < 3:
+        return 0.0
+    L, G = terms.L[groups.code], groups.by_label(g) / n
+    off = np.zeros(groups.items.size)
+    np.add.at(off, groups.row, L[column] * g)
+    off -= (L * G).sum()
+    held = G[column] + off[groups.row]
+    changes = L[column] * g * (g * g - 3 * g * held + 3 * held * held) * groups.items[groups.row]
+    none = n * (L * G**3).sum() + 3 * (L * G).sum() * (groups.items * off**2).sum() + (groups.items * off**3).sum()
+    third = n**2 / ((n - 1) * (n - 2)) * (exact_sum(changes) - none)
+    return float(third / (spread * n**2 / 4) ** 1.5)
+
+
+def _step(terms: Terms, weights: Weights | None, g: Array) -> float:
+    """Return the distance between values that the sum of ``label_scores`` can have; 0 if it is too small to matter.
+
+    Two items that swap labels change the sum by a difference of differences, and all changes consist of such swaps.
+    """
+    cells = terms.items.size * np.count_nonzero(terms.L)
+    slow = weights is not None and cells > _MOST_ARRANGED
+    scores = None if slow else _integer_scores(terms, weights)
+    if scores is None:
+        return 0.0
+    unit = float(g.max() / scores.max())
+    if cells > _AT_ONCE:
+        return unit
+    groups = group_items(terms, scores)
+    unscored = int(groups.labels.sum() < terms.n)  # a label that no pair agrees on
+    table = np.zeros((groups.items.size, groups.code.size + unscored), np.int64)
+    table[groups.row, groups.column] = groups.g
+    gain = table - table[:, :1]
+    return unit * float(np.gcd.reduce((gain - gain[0]).ravel()))
 
 
 def _exact_pvalue(terms: Terms, weights: Weights | None, alternative: str, most: int) -> float | None:
@@ -392,11 +432,10 @@ def _enumerated(terms: Terms, weights: Weights, alternative: str) -> float | Non
         found = after
     observed = sum(row[place] for row, place in zip(rows, column.tolist(), strict=True)) * n
     mean = sum(score * number for row in rows for score, number in zip(row, left, strict=True))
-    if alternative == "two-sided":
-        as_far = sum(number for (_, score), number in found.items() if abs(score * n - mean) >= abs(observed - mean))
-    else:
-        as_far = sum(number for (_, score), number in found.items() if score * n >= observed)
-    return as_far / ways
+    both = alternative == "two-sided"
+    off = {score: abs(score * n - mean) if both else score * n for _, score in found}
+    least = abs(observed - mean) if both else observed
+    return sum(number for (_, score), number in found.items() if off[score] >= least) / ways
 
 
 def _weighted_scores(patterns: Patterns, weights: Weights) -> Array:
@@ -416,7 +455,7 @@ def _draws(groups: ScoreGroups, n: int, draws: int, source: np.random.Generator)
     shuffle = n < cells and n <= _MOST_SHUFFLED
     if (n > _MOST_ITEMS and not shuffle) or (n if shuffle else cells) * draws > _MOST_WORK:
         message = f"method='monte-carlo' would take too long for {n:,} items and {draws:,} permutations."
-        hint = "Use method='z', or lower $n_resamples."
+        hint = "Use method='gamma', or lower $n_resamples."
         raise invalid("n_resamples", message, hint=hint, code="permutation-too-large")
     yield from (_shuffled if shuffle else _tables)(groups, n, draws, source)
 

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.core import Label
-from dhkappa.core.items import VoteSource
+from dhkappa.core.added_votes import common_votes
+from dhkappa.core.items import ItemVotes, VoteSource
 from dhkappa.errors import DataError, counted, invalid
-from dhkappa.stats.clusters import ClusterBasis, Clusters, NoBasis, clusters_of, refuse_clusters, without_limits
-from dhkappa.stats.influence import Terms, influence, kappa_basis, terms
-from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval, written
+from dhkappa.stats.any_time import FEWEST, any_time_interval, any_time_level
+from dhkappa.stats.clusters import (
+    ClusterBasis,
+    Clusters,
+    NoBasis,
+    clusters_of,
+    refuse_any_time,
+    refuse_clusters,
+    without_limits,
+)
+from dhkappa.stats.influence import Terms, kappa_basis, terms
+from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval
 from dhkappa.stats.kappa import Estimate, Parts, rounded
-from dhkappa.stats.notes import Note, notes_of
+from dhkappa.stats.labelers import labelers_table
+from dhkappa.stats.notes import Note, any_time_notes, notes_of, several_note
 from dhkappa.stats.sample import Excluded, Rng, Sample, check_choice, check_level
 from dhkappa.table import Display, Table, plain
 
@@ -34,8 +45,6 @@ _NAMES = {
 }
 _FLEISS = ("fleiss", "weighted-fleiss")
 _LONGEST_FRACTION = 10_000  # bits; Python does not print longer integers
-_WEAKER = 0.1  # kappa of a category below the whole
-_FEWEST = 10  # items of a category that is named; the interval of fewer can be much too narrow
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +68,8 @@ class Kappa(Display):
     estimate: Estimate
     """The exact values that everything else is computed from."""
     _votes: VoteSource | None = None
+    any_time: bool = False
+    """Whether intervals hold at every look unless asked otherwise, as in ``audit(any_time=True)``."""
 
     @property
     def metric(self) -> str:
@@ -163,6 +174,7 @@ class Kappa(Display):
         method: str | None = None,
         *,
         annotators: str = "fixed",
+        any_time: bool | None = None,
         n_resamples: int = 9_999,
         rng: Rng = None,
     ) -> ConfidenceInterval:
@@ -181,6 +193,9 @@ class Kappa(Display):
             ``"fixed"`` for other items voted on by these annotators, ``"random"`` also for other annotators like them.
             That needs the default method, and votes that tell who cast them. With fewer than 5 annotators the limits
             are NaN, and ``reason`` has the range of kappa without one of them.
+        any_time
+            Whether the interval must hold at every look, however often you look while items in random order are added:
+            it is wider then, and needs 30 items. Not for bootstrap intervals. By default as the attribute ``any_time``.
         n_resamples, rng
             Number of bootstrap replicates, and the seed or generator to draw them with.
 
@@ -193,34 +208,44 @@ class Kappa(Display):
         ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta')
         >>> kappa.confidence_interval(annotators="random")
         ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta', annotators='random')
+        >>> kappa.confidence_interval(any_time=True)
+        ConfidenceInterval(low=0.3567, high=0.6060, confidence_level=0.95, method='beta', any_time_level=0.9957)
         """
         confidence_level = check_level(confidence_level)
         methods, alpha = ("wald",) if self.metric in _FLEISS else _METHODS, 1 - confidence_level
         given = methods[0] if method is None else method
         method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
+        any_time = self.any_time if any_time is None else any_time
         if check_choice("annotators", annotators, ("fixed", "random")) == "random":
-            return self._random_interval(confidence_level, method, methods[0])
+            return self._random_interval(confidence_level, method, methods[0], any_time)
+        if any_time:
+            check_choice("method", method, _METHODS[:2], " for intervals that hold at every look")
+            refuse_any_time(self.estimate.sample)
+            at = partial(self.confidence_interval, method=method, any_time=False)
+            return any_time_interval(at, self.n_effective, confidence_level, self.reason)
         if isinstance(self._basis, NoBasis) or self._basis.reason is not None:
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or self._basis.reason)
         if method in ("bootstrap", "bca"):
-            from dhkappa.stats.bootstrap import bca_interval, percentile_interval
+            from dhkappa.stats.bootstrap import bootstrap_interval
 
-            values = self.bootstrap(n_resamples, rng).values
-            if method == "bootstrap":
-                return percentile_interval(values, alpha)
-            known = self._terms("bootstrap")
-            return bca_interval(values, self.value, influence(known) * known.weight / known.items, known.items, alpha)
+            return bootstrap_interval(method, self.bootstrap(n_resamples, rng), self._terms("bootstrap"), alpha)
         low, high = (beta_interval if method == "beta" else wald_interval)(self._basis.at(alpha), alpha)
         return ConfidenceInterval(low, high, confidence_level, method)
 
-    def _random_interval(self, confidence_level: float, method: str, default: str) -> ConfidenceInterval:
+    def _random_interval(self, level: float, method: str, default: str, any_time: bool) -> ConfidenceInterval:
         """Return the interval for other annotators."""
         from dhkappa.stats.annotator_variance import random_interval
 
-        if method != default:
-            message = f"annotators='random' is not available with method={method!r}."
-            raise invalid("annotators", message, code="option-not-supported", hint="Leave out $method.")
-        return random_interval(self.estimate, self.confidence_interval(confidence_level), self.se, self._votes)
+        if method != default or any_time:
+            name, given = ("any_time", "any_time=True") if any_time else ("method", f"method={method!r}")
+            message = f"annotators='random' is not available with {given}."
+            raise invalid("annotators", message, code="option-not-supported", hint=f"Leave out ${name}.")
+        return random_interval(self.estimate, self.confidence_interval(level, any_time=False), self.se, self._votes)
+
+    def single_level(self, confidence_level: float) -> float:
+        """Return the level of tables beside this kappa: a higher one with ``any_time``, also if kappa has few items."""
+        level = check_level(confidence_level)
+        return any_time_level(max(self.n_effective, FEWEST), level) if self.any_time else level
 
     def bootstrap(self, n_resamples: int = 9_999, rng: Rng = None, *, progress: bool = True) -> Bootstrap:
         """Draw samples of the same size from the items, with replacement, and return their kappas.
@@ -262,9 +287,9 @@ class Kappa(Display):
         Parameters
         ----------
         method
-            ``"exact"``, all permutations counted, is the default if it is fast. Otherwise ``"z"``, from the exact mean
-            and variance over permutations. ``"monte-carlo"`` draws permutations. With sample weights or strata only
-            ``"wald"`` is available: kappa above the random baseline over its standard error.
+            ``"exact"``, all permutations counted, is the default if it is fast. Otherwise ``"gamma"``, from the exact
+            mean, variance and skewness over permutations. ``"monte-carlo"`` draws permutations. With sample weights or
+            strata only ``"wald"`` is available: kappa above the random baseline over its standard error.
         alternative
             ``"greater"``, or ``"two-sided"`` for labels that may also be worse than random.
         n_resamples, rng
@@ -275,7 +300,7 @@ class Kappa(Display):
         >>> import dhkappa
         >>> data = dhkappa.simulate(200, rng=1)
         >>> dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).permutation_test()
-        PermutationTest(difference=0.6046, pvalue=9.39e-37, z=12.61, alternative='greater', method='z')
+        PermutationTest(difference=0.6046, pvalue=8.46e-30, z=12.61, alternative='greater', method='gamma')
         """
         from dhkappa.stats.permutation import permutation_test
 
@@ -300,7 +325,7 @@ class Kappa(Display):
         """
         from dhkappa.stats.categories import by_category
 
-        found = by_category(self._terms("by_category"), confidence_level)
+        found = by_category(self._terms("by_category"), self.single_level(confidence_level))
         return without_limits(found) if self.estimate.sample.clustered else found
 
     def confusion(self) -> Table:
@@ -366,11 +391,8 @@ class Kappa(Display):
         """
         parts, exact = self.parts, self.exact
         interval = self.confidence_interval(confidence_level, annotators=annotators)
-        shares: dict[str, Any] = {}
-        if parts is not None:
-            shares = {letter: float(getattr(parts, letter)) for letter in ("R", "S", "C_E", "C_F", "D", "E")}
-            shares |= {name: [[label, float(x)] for label, x in getattr(parts, name).items()] for name in ("C", "L")}
-        limits = ("low", "high", "confidence_level", "method")
+        limits = ("low", "high", "confidence_level", "method", "any_time_level")
+        notes = (*self.notes, *(any_time_notes(self.estimate.sample, confidence_level) if self.any_time else ()))
         bits = 0 if exact is None else max(exact.denominator.bit_length(), exact.numerator.bit_length())
         return {
             "metric": self.metric,
@@ -385,8 +407,8 @@ class Kappa(Display):
             **({} if self.clusters is None else {"clusters": self.clusters.to_dict()}),
             "coverage": None if self.metric in _FLEISS else plain(self.coverage),
             "excluded": self.excluded.to_dict(),
-            "parts": shares or None,
-            "notes": [note.to_dict() for note in self.notes],
+            "parts": None if parts is None else parts.to_dict(),
+            "notes": [note.to_dict() for note in notes],
             "reason": self.reason,
         }
 
@@ -404,6 +426,7 @@ class Comparison(Display):
     confidence_level : the confidence level of all intervals
     not_ranked : why a labeler is not ranked, by name, those with most labels first; empty if all are ranked
     other_annotators : whether intervals and p-values are for other annotators, too
+    any_time : whether intervals and p-values hold at every look
     """
 
     kappas: dict[str, Kappa]
@@ -412,6 +435,28 @@ class Comparison(Display):
     confidence_level: float
     not_ranked: dict[str, str] = field(default_factory=dict)
     other_annotators: bool = False
+    any_time: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        estimates: Mapping[str, Estimate],
+        differences: Table,
+        notes: tuple[Note, ...],
+        not_ranked: dict[str, str],
+        *,
+        votes: Callable[[], ItemVotes | None],
+        confidence_level: float,
+        any_time: bool,
+    ) -> Comparison:
+        """Return the comparison of ``compare_on_common_items``; ``votes`` returns the votes with their items."""
+        read = {name: partial(common_votes, votes, name, estimates, not_ranked) for name in estimates}
+        kappas = {name: Kappa(one, VoteSource(read[name], name), any_time) for name, one in estimates.items()}
+        if any_time:
+            first = next(estimate for name, estimate in estimates.items() if name not in not_ranked)
+            about = any_time_notes(first.sample, confidence_level)
+            notes = (*notes, *about, *several_note(len(kappas), confidence_level))
+        return cls(kappas, differences, notes, confidence_level, not_ranked, any_time=any_time)
 
     @property
     def _annotators(self) -> str:
@@ -445,45 +490,10 @@ class Comparison(Display):
             "not_ranked": dict(self.not_ranked),
             "confidence_level": self.confidence_level,
             "other_annotators": self.other_annotators,
+            "any_time": self.any_time,
             "notes": [note.to_dict() for note in self.notes],
         }
 
 
-def labelers_table(
-    kappas: Mapping[str, Kappa], confidence_level: float, last: Collection[str] = (), annotators: str = "fixed"
-) -> Table:
-    """Return a row for each labeler, the highest kappa first; those in ``last``, in their order, after all others."""
-    order = sorted(kappas.items(), key=lambda pair: (math.isnan(pair[1].value), -pair[1].value))
-    order = [*(pair for pair in order if pair[0] not in last), *((name, kappas[name]) for name in last)]
-    rows = []
-    for name, kappa in order:
-        limits, baselines = kappa.confidence_interval(confidence_level, annotators=annotators), kappa.baselines
-        known = name, kappa.value, *limits, kappa.se, baselines.random, baselines.majority
-        rows.append((*known, kappa.n_items, kappa.coverage))
-    names = ("labeler", "kappa", "low", "high", "se", "baseline_random", "baseline_majority", "items", "coverage")
-    what = "Weighted kappa" if any(kappa.metric == "weighted" for kappa in kappas.values()) else "Kappa"
-    what += " by labeler" + (" for other annotators" if annotators == "random" else "")
-    title = f"{what}, {written(confidence_level, 100)}% confidence intervals"
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
-    if annotators == "random":
-        del columns["se"]  # it is for these annotators
-    return Table(columns, title=title)
-
-
 def _digits(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{round(value, 4) + 0.0:.4f}"  # never -0.0000
-
-
-def weakest_category(name: str, kappa: Kappa, confidence_level: float) -> str:
-    """Return a sentence about the category with the lowest kappa, empty if it is not clearly below the whole.
-
-    It is if it has ten items, its confidence limits, adjusted for the number of categories (Bonferroni), are below
-    those of kappa, and the difference is no trifle.
-    """
-    low, adjusted = kappa.confidence_interval(confidence_level).low, 1 - (1 - confidence_level) / len(kappa.categories)
-    known = [row for row in kappa.by_category(adjusted) if row["items"] >= _FEWEST]
-    rows = [row for row in known if row["high"] < low and kappa.value - row["kappa"] >= _WEAKER]
-    if not rows:
-        return ""
-    worst = min(rows, key=lambda row: row["kappa"])
-    return f"The weakest category of {name} is {worst['category']!r} (kappa {round(worst['kappa'], 2) + 0.0:.2f})."

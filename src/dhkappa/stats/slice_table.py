@@ -12,9 +12,9 @@ import numpy as np
 from dhkappa.core import Array
 from dhkappa.core.slices import SliceColumn, SlicedPatterns
 from dhkappa.errors import counted, shown
-from dhkappa.stats.compare import false_discovery, holm
 from dhkappa.stats.intervals import ConfidenceInterval, written
 from dhkappa.stats.kappa import ONE_CATEGORY, Estimate, estimate_dh
+from dhkappa.stats.multiple_tests import false_discovery, holm
 from dhkappa.stats.notes import Note
 from dhkappa.stats.sample import check_level, sample_of
 from dhkappa.stats.slice_differences import (

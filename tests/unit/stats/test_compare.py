@@ -15,7 +15,8 @@ from dhkappa import Comparison, Tally, compare, dh_kappa, simulate, tally
 from dhkappa.core.item_table import item_table_of_votes
 from dhkappa.inputs.arrays import read_votes
 from dhkappa.stats import compare as module
-from dhkappa.stats.compare import AnnotatorComparison, compare_labelers, holm
+from dhkappa.stats.compare import AnnotatorComparison, compare_labelers
+from dhkappa.stats.multiple_tests import holm
 from dhkappa.stats.notes import Note
 from dhkappa.table import Table
 from expect import expect_error
@@ -396,7 +397,8 @@ class TestPresentation:
 
     def test_json(self, found: Comparison) -> None:
         said = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-        assert list(said) == ["kappas", "differences", "not_ranked", "confidence_level", "other_annotators", "notes"]
+        keys = ["kappas", "differences", "not_ranked", "confidence_level", "other_annotators", "any_time", "notes"]
+        assert list(said) == keys
         assert said["kappas"]["llm"]["value"] == found.kappas["llm"].value
         assert said["differences"] == found.differences.to_dicts()
         undefined = compare([[1, 1], [1, 1]], {"A": [1, 1], "B": [1, 2]})

@@ -140,7 +140,7 @@ def test_worst_labeler_decides() -> None:
     assert " ".join(repr(gate).split()) == gate.text
     assert gate.to_dict()["rows"][0] == {
         "labeler": "pass", "outcome": "pass", "measure": "kappa", "bound": 0.5, "value": 0.6,
-        "low": None, "high": None, "more_items": None, "reason": None,
+        "low": None, "high": None, "more_items": None, "reason": None, "any_time_level": None,
     }  # fmt: skip
 
 
@@ -263,5 +263,6 @@ def test_gate_as_json() -> None:
         "outcome": "pass",
         "text": found.text,
         "confidence_level": 0.9,
+        "any_time": False,
         "rows": [row.to_dict() for row in found.rows],
     }

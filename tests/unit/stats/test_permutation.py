@@ -16,7 +16,13 @@ import exact
 import oracle
 from dhkappa import Kappa, PermutationTest, Tally, dh_kappa, simulate, tally
 from dhkappa.stats.influence import Terms
-from dhkappa.stats.permutation import above_random, group_items, permutation_moments, permutation_test
+from dhkappa.stats.permutation import (
+    above_random,
+    group_items,
+    permutation_moments,
+    permutation_skewness,
+    permutation_test,
+)
 from exact import exact_terms, example, float_terms
 from expect import expect_error
 from strategies import Data, complete, from_counts, ragged
@@ -151,6 +157,68 @@ def test_random_labels_score_zero_with_two_categories(data: Data) -> None:
     assert kappa_of(data).above_random == pytest.approx(float(known.kappa), rel=1e-12, abs=1e-14)
 
 
+def skewness_of(data: Data | Tally) -> float:
+    found = terms_of(data)
+    groups = group_items(found, found.g)
+    return permutation_skewness(found, groups, permutation_moments(found, groups)[1])
+
+
+def exact_skewness(data: Data) -> float:
+    """Return the skewness of D over all permutations: its moments as fractions, rounded once."""
+    values = differentials(data)[1]
+    mean, variance = moments(values)
+    third = oracle.mean([(value - mean) ** 3 for value in values])
+    return float(third) / math.sqrt(variance) ** 3
+
+
+@pytest.mark.parametrize("data", SMALL.values(), ids=SMALL)
+def test_skewness_against_all_permutations(data: Data) -> None:
+    assert skewness_of(data) == pytest.approx(exact_skewness(data), rel=1e-11, abs=1e-13)
+
+
+@settings(max_examples=60)
+@given(data=ragged(max_items=6, max_votes=5))
+def test_skewness_against_all_permutations_of_any_data(data: Data) -> None:
+    coded = data.coded()
+    assume(oracle.dh(coded.votes, coded.suggested, coded.categories).kappa is not None)
+    assume(moments_of(coded)[1] > 0)
+    assert skewness_of(coded) == pytest.approx(exact_skewness(coded), rel=1e-10, abs=1e-11)
+
+
+def third_moment_of_matrix(a: list[list[Fraction]]) -> Fraction:
+    """Return the third central moment of sum_i a[i][p(i)] over all permutations p, by its formula."""
+    n = len(a)
+    rows, columns = [oracle.mean(row) for row in a], [oracle.mean(list(column)) for column in zip(*a, strict=True)]
+    whole = oracle.mean(rows)
+    cubes = ((a[i][j] - rows[i] - columns[j] + whole) ** 3 for i in range(n) for j in range(n))
+    return sum(cubes, F(0)) * F(n, (n - 1) * (n - 2))
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6])
+def test_third_moment_of_a_matrix(n: int) -> None:
+    rng = np.random.default_rng(n)
+    a = [[F(int(x)) for x in row] for row in rng.integers(0, 9, (n, n)) ** 2]
+    values = [sum((a[i][j] for i, j in enumerate(order)), F(0)) for order in permutations(range(n))]
+    mean = oracle.mean(values)
+    assert third_moment_of_matrix(a) == oracle.mean([(value - mean) ** 3 for value in values])
+
+
+def test_gamma_is_nearer_to_the_exact_pvalue_than_the_normal_distribution() -> None:
+    rng, errors = np.random.default_rng(4), []
+    for _ in range(60):
+        drawn = simulate(40, categories=list("abcd"), labelers={"random": 0.3}, rng=rng)
+        found = terms_of(tally(drawn.votes, drawn.suggested["random"], categories=list("abcd")))
+        counted = permutation_test(found, method="exact")
+        near = permutation_test(found, method="gamma")
+        if counted.pvalue < 0.2:
+            logs = [abs(math.log(p / counted.pvalue)) for p in (near.pvalue, float(ndtr(-near.z)))]
+            errors.append(logs)
+    gamma, normal = np.mean(errors, axis=0)
+    assert len(errors) > 10
+    assert gamma < 0.05
+    assert normal > 3 * gamma
+
+
 def kappa_p(items: oracle.Votes, labels: Sequence[Hashable], sample_weight: Sequence[Fraction]) -> Fraction:
     """Kappa_P of weighted items, from the definitions."""
     whole = sum(sample_weight, F(0))
@@ -226,7 +294,7 @@ def test_exact_against_all_permutations(data: Data, alternative: str) -> None:
     assert (result.method, result.n_resamples) == ("exact", 0)
     assert result.pvalue == pytest.approx(exact_p(data, alternative), rel=1e-13)  # some dozen roundings
     assert result == permutation_test(terms_of(data), method="exact", alternative=alternative)
-    assert result.z == permutation_test(terms_of(data), method="z").z
+    assert result.z == permutation_test(terms_of(data), method="gamma").z
 
 
 @settings(max_examples=60)
@@ -258,9 +326,10 @@ def test_a_rare_label_is_not_normal() -> None:
     """One of two labels b on 40 items meets one of the two b: C(38, 2) of the C(40, 2) permutations meet none."""
     votes, labels = [("a", "a")] * 38 + [("b", "b")] * 2, ["a"] * 37 + ["b", "a", "b"]
     found = terms_of(tally(votes, labels))
-    counted, z = permutation_test(found), permutation_test(found, method="z")
+    counted, near = permutation_test(found), permutation_test(found, method="gamma")
     assert counted.pvalue == pytest.approx(1 - 703 / 780, rel=1e-13)
-    assert z.pvalue < 0.01
+    assert float(ndtr(-near.z)) < 0.01
+    assert near.pvalue > 0.04
 
 
 def test_exact_against_monte_carlo() -> None:
@@ -289,7 +358,7 @@ def test_what_takes_too_long_to_count_is_normal() -> None:
     }
     for number, (votes, labels) in cases.items():
         found = terms_of(tally(votes, labels))
-        assert permutation_test(found) == permutation_test(found, method="z")
+        assert permutation_test(found) == permutation_test(found, method="gamma")
         if number != "10,000":  # which can be counted, in minutes
             with expect_error("permutation-too-large", "method"):
                 permutation_test(found, method="exact")
@@ -322,17 +391,32 @@ def test_tables_against_all_permutations(data: Data, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(("m", "n_items"), [(2, 60), (3, 40), (5, 100)])
 def test_random_labels_are_rejected_as_often_as_stated(m: int, n_items: int, alternative: str) -> None:
     rng = np.random.default_rng(20 + m)
-    sets, rejected = 400, {"z": 0, "monte-carlo": 0}
+    sets, rejected = 400, {"gamma": 0, "monte-carlo": 0}
     for _ in range(sets):
         drawn = simulate(n_items, categories=range(m), labelers={"random": 1 / m}, rng=rng)
         found = terms_of(tally(drawn.votes, drawn.suggested["random"], categories=range(m)))
         for method in rejected:
             result = permutation_test(found, method=method, alternative=alternative, n_resamples=199, rng=rng)
             rejected[method] += result.pvalue <= 0.05
-    # Five binomial standard errors of .05 are 5.4 points; ties make Monte Carlo reject less, and the normal
-    # approximation at 40 to 100 items is off by 1 point or so.
-    assert 0 < rejected["z"] / sets < 0.05 + 0.054 + 0.01
+    # Five binomial standard errors of .05 are 5.4 points; ties make both reject less.
+    assert 0 < rejected["gamma"] / sets < 0.05 + 0.054
     assert 0 < rejected["monte-carlo"] / sets < 0.05 + 0.054
+
+
+@pytest.mark.parametrize(("n", "b_items", "b_labels"), [(40, 4, 4), (60, 6, 12), (100, 10, 10), (100, 30, 50)])
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_level_against_the_hypergeometric_distribution(n: int, b_items: int, b_labels: int, alternative: str) -> None:
+    """If annotators always agree on one of two labels, the items that get the label b are drawn from an urn."""
+    urn, p = hypergeom(n, b_items, b_labels), []
+    for right in range(min(b_items, b_labels) + 1):
+        votes = [("b", "b")] * b_items + [("a", "a")] * (n - b_items)
+        labels = ["b"] * right + ["a"] * (b_items - right) + ["b"] * (b_labels - right)
+        labels += ["a"] * (n - len(labels))
+        found = terms_of(tally(votes, labels))
+        p.append(permutation_test(found, method="gamma", alternative=alternative).pvalue)
+    chances = urn.pmf(range(len(p)))
+    for level in (0.1, 0.05, 0.01, 0.001):
+        assert sum(chance for chance, pvalue in zip(chances, p, strict=True) if pvalue <= level) <= level, level
 
 
 def test_right_labels_are_found() -> None:
@@ -354,7 +438,7 @@ def test_right_labels_are_found() -> None:
     "text",
     ["30/1 03/1 21/1", "300/1 300/2 300/3", "111/1 111/2 111/3", "20/2", "210/1 210/2 210/1 120/1 120/1"],
 )
-@pytest.mark.parametrize("method", ["exact", "z", "monte-carlo"])
+@pytest.mark.parametrize("method", ["exact", "gamma", "monte-carlo"])
 def test_no_variance(text: str, method: str) -> None:
     data = from_counts(text)
     varies = text.startswith("210")
@@ -414,7 +498,9 @@ def test_monte_carlo_of_random_labels_on_many_items_is_like_z() -> None:
     numbers = rng.multinomial(10**8, np.full(12, 1 / 12)).tolist()
     cells = [(kind, label, numbers.pop()) for kind in kinds for label in labels]
     found = terms_of(tallied(*cells, m=3))
-    z, drawn = (permutation_test(found, method=method, n_resamples=20_000, rng=1) for method in ("z", "monte-carlo"))
+    z, drawn = (
+        permutation_test(found, method=method, n_resamples=20_000, rng=1) for method in ("gamma", "monte-carlo")
+    )
     # With 10^8 items D is normal for all that 20,000 draws can tell: five of their standard errors.
     assert abs(z.pvalue - drawn.pvalue) < 5 * math.sqrt(0.25 / 20_000)
     assert z.z == drawn.z
@@ -473,7 +559,7 @@ def test_bad_arguments(code: str, given: dict[str, Any]) -> None:
 def test_labels_with_weights_are_not_permuted() -> None:
     for design in ({"sample_weight": [1, 2, 3, 4, 5, 6]}, {"strata": list("xxxyyy")}):
         with expect_error("method-needs-equal-weights", "method"):
-            example(**design).permutation_test("z")
+            example(**design).permutation_test("gamma")
 
 
 def test_display() -> None:
@@ -492,7 +578,7 @@ def test_display() -> None:
         "n_resamples": 0,
         "reason": same.reason,
     }
-    assert "pvalue=0," in repr(PermutationTest(0.5, 40.0, 0.0, "greater", "z", 0))
+    assert "pvalue=0," in repr(PermutationTest(0.5, 40.0, 0.0, "greater", "gamma", 0))
 
 
 @pytest.mark.parametrize("cell", [0, 10**6])  # tables always, then shuffles always
@@ -526,11 +612,10 @@ def test_default_number_of_permutations() -> None:
 
 
 def test_tails() -> None:
-    found, both = example().permutation_test("z"), example().permutation_test("z", alternative="two-sided")
+    found, both = example().permutation_test("gamma"), example().permutation_test("gamma", alternative="two-sided")
     assert found.z == both.z
-    assert found.method == both.method == "z"
-    assert found.pvalue == pytest.approx(float(ndtr(-found.z)), rel=1e-12)
-    assert both.pvalue == pytest.approx(2 * found.pvalue, rel=1e-12)
+    assert found.method == both.method == "gamma"
+    assert found.pvalue < both.pvalue < 2.5 * found.pvalue
     below = dh_kappa([[1, 1], [2, 2], [1, 1], [2, 2]], [2, 1, 2, 1])
     assert below.permutation_test().pvalue > 0.5 > below.permutation_test(alternative="two-sided").pvalue
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dhkappa import Excluded, Kappa, compare, dh_kappa, fleiss_kappa, simulate
-from dhkappa.stats.result import weakest_category
+from dhkappa.stats.labelers import weakest_category
 from exact import EXAMPLE, example
 from expect import expect_error
 
@@ -184,7 +184,8 @@ def test_comparison() -> None:
     assert found.table().column("labeler") == ["llm", "rule"]
     assert found.table().column("kappa") == [found.kappas[name].value for name in ("llm", "rule")]
     plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert plain.keys() == {"kappas", "differences", "not_ranked", "confidence_level", "other_annotators", "notes"}
+    levels = {"confidence_level", "other_annotators", "any_time"}
+    assert plain.keys() == {"kappas", "differences", "not_ranked", *levels, "notes"}
     assert list(plain["kappas"]) == ["rule", "llm"]
     assert (plain["confidence_level"], plain["notes"]) == (0.95, [note.to_dict() for note in found.notes])
     assert repr(found).count("llm") >= 2

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dhkappa import DataError, dh_kappa, plan
-from dhkappa.stats.result import labelers_table
+from dhkappa.stats.labelers import labelers_table
 from expect import expect_error
 
 VOTES = [["a", "a", "b"], ["b", "b", "b"], ["a", "b", "c"], ["c", "c", "a"], ["a", "a", "a"]]

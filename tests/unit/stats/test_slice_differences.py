@@ -10,7 +10,7 @@ import pytest
 
 from dhkappa import dh_kappa
 from dhkappa.inputs.arrays import read_votes
-from dhkappa.stats.compare import false_discovery
+from dhkappa.stats.multiple_tests import false_discovery
 from dhkappa.stats.slice_differences import GroupKappas, differences, kappa_within, shrunk
 from dhkappa.stats.slices import kappa_by_group
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dhkappa
-from dhkappa.stats.compare import holm
+from dhkappa.stats.multiple_tests import holm
 
 SIM = dhkappa.simulate(600, labelers={"llm": 0.8}, annotators=3, missing=0.1, rng=4)
 VOTES, LABELS = np.array(SIM.votes, object), np.array(SIM.suggested["llm"], object)
