@@ -6,8 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from dhkappa.errors import DataError, visible
+from dhkappa.errors import DataError, Problem, visible
+from dhkappa.stats.grades import cannot_judge
 from dhkappa.stats.labelers import labelers_table
+from dhkappa.stats.verdict import groups_of
 
 if TYPE_CHECKING:
     from dhkappa.stats.notes import Note
@@ -210,3 +212,17 @@ def text_of(value: Any, longest: int = _LONGEST) -> str:
     text = "" if value is None else visible(str(value))
     text = text if text.strip() or value is None else repr(text)
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def which_is_better(comparison: Comparison, problems: Sequence[Problem]) -> str:
+    """Return which labeler is better, or that the data do not show it; empty if fewer than two can be judged."""
+    judged = {name: one.value for name, one in comparison.ranked.items() if not cannot_judge(name, problems)}
+    known = {name: value for name, value in judged.items() if not math.isnan(value)}
+    if len(known) < 2:
+        return ""
+    best = groups_of(known, comparison.differences, comparison.confidence_level)[0]
+    if len(best) == 1:
+        others = [name for name in known if name != best[0]]
+        return f"{best[0]} has a higher kappa than {others[0] if len(others) == 1 else 'the others'}."
+    which = "which of the two is better" if len(best) == 2 else "which of these is best"
+    return f"The data do not show {which}: {', '.join(best)}."

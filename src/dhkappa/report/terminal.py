@@ -25,12 +25,12 @@ from dhkappa.report import (
     optional,
     other_annotators_text,
     percent,
+    which_is_better,
 )
 from dhkappa.report.pool import pool_cells, pool_notes
 from dhkappa.report.slices import slice_notes, slices_shown
 from dhkappa.stats.grades import cannot_judge, digits_of
 from dhkappa.stats.notes import any_time_notes, several_note
-from dhkappa.stats.verdict import groups_of
 from dhkappa.table import text_table
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Terminal:
     def comparison(self, comparison: Comparison, problems: Sequence[Problem] = ()) -> None:
         """Show a comparison of labelers."""
         self._problems(problems, first=True)
-        if text := _which_is_better(comparison, problems):
+        if text := which_is_better(comparison, problems):
             self._line(text, "bold")
         level, order = comparison.confidence_level, comparison.table().column("labeler")
         others = comparison.other_annotators
@@ -459,20 +459,6 @@ class Terminal:
         with self._console.capture() as captured:
             self._console.print(content, **options)
         self._console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
-
-
-def _which_is_better(comparison: Comparison, problems: Sequence[Problem]) -> str:
-    """Return which labeler is better, or that the data do not show it; empty if fewer than two can be judged."""
-    judged = {name: one.value for name, one in comparison.ranked.items() if not cannot_judge(name, problems)}
-    known = {name: value for name, value in judged.items() if not math.isnan(value)}
-    if len(known) < 2:
-        return ""
-    best = groups_of(known, comparison.differences, comparison.confidence_level)[0]
-    if len(best) == 1:
-        others = [name for name in known if name != best[0]]
-        return f"{best[0]} has a higher kappa than {others[0] if len(others) == 1 else 'the others'}."
-    which = "which of the two is better" if len(best) == 2 else "which of these is best"
-    return f"The data do not show {which}: {', '.join(best)}."
 
 
 def _texts(notes: Iterable[Note]) -> list[str]:
