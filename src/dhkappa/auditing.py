@@ -171,16 +171,18 @@ class Audit(AnnotatorSliced, AuditOutput, AuditVerdicts, Display):
     def without(self, *annotators: Any) -> WithoutAnnotators:
         """Return what would change without some annotators: kappa, Fleiss' kappa and verdict of each labeler.
 
-        The numbers are those of an audit of ``Dataset.exclude_annotators``.
+        The numbers are those of an audit of ``Dataset.exclude_annotators``, which takes names in the same forms.
         """
+        one = len(annotators) == 1 and isinstance(annotators[0], (list, tuple, set, frozenset))
+        names = tuple(annotators[0]) if one else annotators
         if self._without is None:
             require_annotators(None)
         assert self._without is not None
-        after = self._without(*annotators)
+        after = self._without(*names)
         if not isinstance(after, Audit):
             message = "Without these annotators no item has two votes."
             raise DataError(message, code="single-votes", hint="Leave out fewer.")
-        return WithoutAnnotators.of(annotators, self, after)
+        return WithoutAnnotators.of(names, self, after)
 
     def review(self, labeler: str | None = None, limit: int | None = None) -> Table:
         """Return the items to review, those whose suggested label the annotators reject most clearly first.

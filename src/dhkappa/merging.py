@@ -146,7 +146,7 @@ class MergedReviews(Display):
             said += f". {tied} kept, as the votes are tied" if self.undecided else ""
             said += "."
             if self.n_outvoted or self.undecided:
-                said += ' To let the reviewers decide, merge with action="decision" (--as decision).'
+                said += " To let the reviewers decide, merge their labels as decisions, not as votes."
         said += f" {counted(self.n_blank, 'row')} without a new label." if self.n_blank else ""
         if self.votes is not None:
             names = dict.fromkeys(self.added.column("annotator"))
@@ -387,7 +387,13 @@ def _check_decisions(read: Reviews, names: Sequence[Any]) -> None:
         labels.setdefault(vote.place, set()).add(vote.label)
     if several := [names[place] for place, own in labels.items() if len(own) > 1]:
         message = f"Annotators decided differently about {shown(several)}."
-        raise invalid("reviews", message, code="review-conflict", hint="Merge them as votes, with $action.")
+        raise invalid(
+            "reviews",
+            message,
+            code="review-conflict",
+            hint="Merge them as votes, with $action=.",
+            options={"action": "vote"},
+        )
 
 
 def _new_labels(whole: ItemVotes, votes: Sequence[AddedVote], is_vote: bool) -> tuple[dict[int, Label], dict[int, str]]:

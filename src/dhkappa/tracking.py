@@ -394,10 +394,10 @@ def _filter_notes(named: Iterable[tuple[str, SavedAudit]]) -> Iterator[Note]:
     """Say that the filters of audits differ."""
     filters = {name: _filters(saved) for name, saved in named}
     if len({frozenset(own) for own in filters.values()}) > 1:
-        several = [f"{name}: {'; '.join(own) or 'none'}" for name, own in filters.items()]
+        several = [f"{name}: {', '.join(own) or 'none'}" for name, own in filters.items()]
         more = f"; and {len(several) - _NAMED} more audits" if several[_NAMED:] else ""
-        text = f"The filters of the audits differ. {'. '.join(several[:_NAMED])}{more}."
-        yield Note("filters-differ", f"{text} A change may be that of the items that were chosen.")
+        text = f"The audits are not comparable: their filters differ ({'; '.join(several[:_NAMED])}{more})."
+        yield Note("filters-differ", f"{text} Save all with the same filters.")
 
 
 def _check_distinct(one: SavedAudit, other: SavedAudit, parameter: str) -> None:

@@ -351,3 +351,11 @@ def test_equal_items_are_merged(design: str) -> None:
         assert same(found.annotators(name).to_dicts(), annotator_table(item_votes, name, pool).to_dicts())
         compared = compare_with_annotators(item_votes, name, pool=pool)
         assert same(found.annotator_comparison(name).to_dict(), compared.to_dict())
+
+
+def test_without_takes_names_in_both_forms() -> None:
+    sim = dhkappa.simulate(200, labelers={"llm": 0.9}, annotators=4, rng=1)
+    audit = dhkappa.audit(sim.votes, sim.suggested, progress=False)
+    one, other = audit.without(1, 2), audit.without([1, 2])
+    assert one.annotators == other.annotators == ("1", "2")
+    assert one.to_dict() == other.to_dict()

@@ -233,13 +233,16 @@ def test_filters_that_differ_are_said() -> None:
     english.save("en.json", date=DATES[0])
     dhkappa.audit(data).save("all.json", date=DATES[1])
     found = dhkappa.history(["en.json", "all.json"])
-    text = "2026-10-05: Filter lang=en. 2026-10-12: none."
+    text = "2026-10-05: Filter lang=en; 2026-10-12: none"
     (note,) = [note for note in found.notes if note.code == "filters-differ"]
     assert text in note.message
+    assert found.summary.startswith(note.message)
     assert text in found.to_markdown()
+    assert "points to the labels" not in found.summary
     assert "filters-differ" in json.dumps(found.to_dict())
     changes = dhkappa.audit(data).compare_with("en.json").baseline
     assert changes is not None
+    assert changes.text.startswith(next(note for note in changes.notes if note.code == "filters-differ").message)
     assert "this audit: none" in next(note for note in changes.notes if note.code == "filters-differ").message
     assert "filters-differ" not in {note.code for note in dhkappa.history(["en.json"]).notes}
 
@@ -383,3 +386,18 @@ def test_an_undefined_week_has_a_reason() -> None:
     assert math.isnan(row["pvalue"])
     assert "cannot be compared with 2026-10-05" in found.summary
     assert dhkappa.history(paths(1)).summary.startswith("labeler: kappa is undefined in 2026-10-05.")
+
+
+def test_the_cause_of_a_change_follows_the_comparison_that_it_is_of() -> None:
+    """The agreement between annotators rose since the audit before; kappa changed since the first one, too."""
+    for place, accuracy in enumerate([0.75, 0.75, 0.95]):
+        sim = dhkappa.simulate(400, labelers={"llm": 0.9}, annotators=[accuracy] * 4, rng=place)
+        dhkappa.audit(sim.votes, sim.suggested, progress=False).save(f"{place}.json", date=DATES[place])
+    found = dhkappa.history(["0.json", "1.json", "2.json"])
+    changes, first = found.since_last("llm"), found.since_first("llm")
+    assert changes is not None
+    assert first is not None
+    [cause] = [text for text in changes.context("llm") if "agreement between annotators" in text]
+    assert found.summary.index(changes.sentence("llm")) < found.summary.index(cause)
+    assert found.summary.index(cause) < found.summary.index(first.moved, found.summary.index(cause))
+    assert found.summary.count(cause) == 1

@@ -288,5 +288,6 @@ def refuse_repeated(votes: Sequence[AddedVote], names: Sequence[Any]) -> DataErr
     """Return the error for votes that are already in the data."""
     who, items = shown(dict.fromkeys(vote.annotator for vote in votes)), _items(names[vote.place] for vote in votes)
     message = f"{who} has already voted on {counted(len(votes), 'item')} of the reviewed file: {items}."
-    hint = "The file was merged before, or $reviewer names another annotator. Nothing was written."
+    hint = "The file was merged before, $reviewer names another annotator, or this one had voted there. "
+    hint += "Nothing was written."
     return invalid("reviews", message, code="review-merged", hint=hint)

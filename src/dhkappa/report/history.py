@@ -20,6 +20,7 @@ from dhkappa.report.charts import Spec, unique
 from dhkappa.report.html import MOST_DRAWN, PAGE, PRINTED_ROWS, check_requirements, make_environment, page_table, svg
 from dhkappa.report.markdown import bullets, escaped, markdown_table
 from dhkappa.report.terminal import Terminal
+from dhkappa.stats.change import FILTERS_DIFFER
 
 if TYPE_CHECKING:
     from dhkappa.stats.change import Change
@@ -130,7 +131,8 @@ def _notes(found: History) -> list[str]:
     """Return why changes are undefined, and the notes."""
     tables = [*((name, found.table(name)) for name in found.labelers), ("Fleiss' kappa", found.fleiss())]
     reasons = [f"{what}, {row['name']}: {row['reason']}" for what, table in tables for row in table if row["reason"]]
-    return [*reasons, *(said(note.message, note.hint, flag) for note in found.notes)]
+    told = FILTERS_DIFFER  # which is in the summary
+    return [*reasons, *(said(note.message, note.hint, flag) for note in found.notes if note.code != told)]
 
 
 def _chart(found: History, name: str) -> Spec | None:

@@ -23,6 +23,8 @@ from dhkappa.table import Display, plain
 FLEISS = "Fleiss' kappa"
 _MOST_DIGITS = 6
 _SMALLER = 0.5  # the number of items of one sample as a share of that of the other, below which a note says so
+FILTERS_DIFFER = "filters-differ"
+"""Code of the note that audits are not comparable, so that no cause of a change is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +179,8 @@ class Changes(Display):
     @property
     def text(self) -> str:
         """What changed, in sentences: the labelers, then the annotators and the categories."""
-        return " ".join([*map(self.sentence, self.kappas), *self.context(*self.kappas)])
+        differ = [note.message for note in self.notes if note.code == FILTERS_DIFFER]
+        return " ".join([*differ, *map(self.sentence, self.kappas), *([] if differ else self.context(*self.kappas))])
 
     def context(self, *labelers: str) -> list[str]:
         """Return sentences about what else changed: the annotators, or the categories."""

@@ -77,6 +77,7 @@ class Verdict:
         the votes well
     not_better : why the labeler is not called better than a typical annotator although the limits are above 1, as a
         clause; empty if it is not so
+    check : what to do about that reason, as a sentence
     flagged : annotators whose votes agree less with the others than the rest does, or are not shown to be better than
         guesses; empty if there are none, or if it is unknown who voted
     left_out : whether the grade is that without the flagged annotators, because it is the lower one
@@ -98,6 +99,7 @@ class Verdict:
     high: float = math.nan
     disagree: bool = False
     not_better: str = ""
+    check: str = ""
     flagged: tuple[Any, ...] = ()
     left_out: bool = False
     lower_slices: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ import numpy as np
 
 from dhkappa.errors import counted, masked, one_labeler
 from dhkappa.paths import write_file
-from dhkappa.stats.change import Change, Changes, Measured, Snapshot, change_of, changes_between
+from dhkappa.stats.change import FILTERS_DIFFER, Change, Changes, Measured, Snapshot, change_of, changes_between
 from dhkappa.stats.grades import NEVER_JUDGED, digits_of
 from dhkappa.stats.influence import pattern_weights
 from dhkappa.stats.intervals import written
@@ -186,8 +186,9 @@ class History(Display):
     @property
     def summary(self) -> str:
         """What became of each labeler, in a sentence each, and what else changed."""
-        said: list[str] = []
-        contexts: dict[str, None] = {}
+        said = [note.message for note in self.notes if note.code == FILTERS_DIFFER]
+        contexts: set[str] = set()
+        comparable = not said
         for name in self.labelers:
             found, last = self.since_last(name), list(self._with(name))[-1]
             if found is None:
@@ -197,9 +198,12 @@ class History(Display):
                 said.append(f"{name}: kappa is {value} in {last.name}. There is no earlier audit to compare with.")
                 continue
             gone = "" if last is self.entries[-1] else f" It is not in {self.entries[-1].name}, the last audit."
-            said.append(f"{found.sentence(name)}{gone}{self._over_all(name)}{self._below_best(name, found.since)}")
-            contexts |= dict.fromkeys(found.context(name))
-        return " ".join([*said, *contexts])
+            # What else changed since the audit before follows that change, not those over a longer time.
+            cause = [text for text in found.context(name) if comparable and text not in contexts]
+            contexts |= {*cause}
+            longer = f"{self._over_all(name)}{self._below_best(name, found.since)}"
+            said.append(f"{' '.join([found.sentence(name), *cause])}{gone}{longer}")
+        return " ".join(said)
 
     def _over_all(self, name: str) -> str:
         """Say how a labeler changed over the whole period, if there are more than two audits."""

@@ -74,7 +74,7 @@ def next_step(
     if verdict.disagree:
         return _GUIDELINES
     if verdict.not_better:
-        return NextStep("check-result", "Look into this reason first: it can change the verdict.")
+        return NextStep("check-result", verdict.check or "Look into this reason first: it can change the verdict.")
     if verdict.lower_slices:
         text = f"Fix the labels of {name} in {first_three(verdict.lower_slices)} first."
         return NextStep("fix-slice", f"{text} {_elsewhere(verdict)}".strip())

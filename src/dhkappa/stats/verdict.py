@@ -27,6 +27,7 @@ _GUIDELINES = " the guidelines before you collect more votes."
 _ROUNDS_TO_ZERO = 0.005  # a smaller difference in kappa is not called one
 _SAME, _MUCH_MORE = 0.9, 0.2  # agreement with one annotator, and how much more than with the others
 _FEW_ANNOTATORS = 10  # with fewer, a grade must hold without any one of them
+_KEEP_NAMES = "Collect votes with the names of the annotators, three or more on each item, to find careless ones."
 _SCALE = "on a scale from 0 (random labels) to 100 (a typical annotator)"
 
 
@@ -91,9 +92,9 @@ def judge(
     if math.isnan(baseline.share_low) and baseline.method != "two-votes":  # annotators may be no better than random
         return replace(_unclear(name, estimate, scored, once), ranked=True)
     code = _grade(baseline, random)
-    not_better = evidence = ""
+    not_better = evidence = step = ""
     if code == "better":
-        not_better, evidence = _why_not_better(name, estimate, comparison, annotators, also_without)
+        not_better, evidence, step = _why_not_better(name, estimate, comparison, annotators, also_without)
     code = "on-par" if not_better else code
     ungradable = code == "not-enough-data"
     lacks_items = code == "not-enough-data" and not disagree and baseline.method != "two-votes"
@@ -109,7 +110,7 @@ def judge(
     if ungradable:
         missing = "third-vote" if baseline.method == "two-votes" else "guidelines" if disagree else "items"
     limits = baseline.share_kept, baseline.share_low, baseline.share_high
-    return Verdict(code, name, short, headline, details, True, missing, n_more, *limits, disagree, not_better)
+    return Verdict(code, name, short, headline, details, True, missing, n_more, *limits, disagree, not_better, step)
 
 
 def _joined_sentences(*sentences: str) -> str:
@@ -189,51 +190,54 @@ def _why_not_better(
     comparison: AnnotatorComparison | None,
     annotators: Callable[[], Table] | None,
     also_without: bool,
-) -> tuple[str, str]:
-    """Return why a labeler must not be called better than a typical annotator, and the numbers behind it.
+) -> tuple[str, str, str]:
+    """Return why a labeler must not be called better than a typical annotator, the numbers behind it, and what to do.
 
     The reason is a clause, empty if nothing speaks against it. If annotators score higher, it has all numbers. What
     single annotators can change is not asked if the labeler is judged without flagged annotators as well.
     """
     for share, label, often in rarely_suggested(estimate.sums, estimate.categories):
-        return f"it {often} suggests {label!r}", f"{share:.0%} of the votes are {label!r}."
+        step = f"Decide what votes for {label!r} mean: replace them with --map, or read them as missing with --missing."
+        return f"it {often} suggests {label!r}", f"{share:.0%} of the votes are {label!r}.", step
     if (found := follows_majority(estimate))[0]:
-        return found
+        return *found, "Find out whether the labels were made from these votes. If so, judge them by other votes."
     if annotators is not None and (found := _copied(annotators(), estimate.n_items))[0]:
-        return found
+        return *found, "Find out whether one of them knew the labels of the other."
     if comparison is None or math.isnan(comparison.difference):
         if rounded(estimate.fleiss) < float(LOW_AGREEMENT):
-            return "the annotators agree little with each other, and they cannot be compared one by one", ""
-        return "", ""
+            return (
+                "the annotators agree little with each other, and they cannot be compared one by one",
+                "",
+                _KEEP_NAMES,
+            )
+        return "", "", ""
     if also_without:
-        return "", ""
+        return "", "", ""
     rows = [row for row in comparison.table if not math.isnan(row["difference"])]
     matched = round(comparison.matched * len(rows))
     if 2 * matched <= len(rows):
         higher = _matched(name, comparison, close=False).rstrip(".")
-        return higher[0].lower() + higher[1:], ""
+        return higher[0].lower() + higher[1:], "", "Look at the annotators one by one, with dhkappa annotators."
     return _depends_on_one(comparison, rows)
 
 
-def _depends_on_one(comparison: AnnotatorComparison, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return that the difference from annotators depends on one of few annotators, and the numbers; empty if not.
+def _depends_on_one(comparison: AnnotatorComparison, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
+    """Return that the difference from annotators depends on one of few, the numbers, and what to do; empty if not.
 
     Without this annotator, the mean difference would be at most half as large.
     """
     mean, items = comparison.difference, sum(row["items"] for row in rows)
     if len(rows) >= _FEW_ANNOTATORS or not mean > 0:
-        return "", ""
+        return "", "", ""
     for row in rows:
         if others := items - row["items"]:
             rest = (mean * items - row["difference"] * row["items"]) / others
             if rest <= mean / 2:
                 who = row["annotator"]
                 why = f"the result depends on one annotator, {who}: check the votes of {who} first"
-                return (
-                    why,
-                    f"The mean difference from single annotators is {mean:+.2f}, without {who} {rest + 0.0:+.2f}.",
-                )
-    return "", ""
+                means = f"The mean difference from single annotators is {mean:+.2f}, without {who} {rest + 0.0:+.2f}."
+                return why, means, f"Check the votes of {who} first: the verdict depends on them."
+    return "", "", ""
 
 
 def _copied(annotators: Table, n_items: int) -> tuple[str, str]:

@@ -18,7 +18,8 @@ class WithoutAnnotators(Display):
     ----------
     annotators : the annotators that were left out
     table : one row per labeler: ``kappa`` and ``kappa_without`` these annotators, their difference ``change``,
-        ``items_lost`` and ``votes_lost`` (numbers of items and votes that kappa is no longer computed from),
+        ``items_lost`` and ``votes_lost`` (numbers of items and votes that kappa is no longer computed from; so also
+        the votes of others on items that are left with one vote),
         ``verdict`` and ``verdict_without``, as codes
     fleiss, fleiss_without : Fleiss' kappa of all annotators, and of the others
     """

@@ -393,6 +393,7 @@ def test_better_must_hold_without_any_one_annotator() -> None:
     verdict = verdict_of(audit)
     assert verdict.code == "on-par"
     assert "but the result depends on one annotator, 3: check the votes of 3 first." in verdict.headline
+    assert "votes of 3" in verdict.check
     rows = audit.annotator_comparison().table.where(lambda row: row["annotator"] != 3)
     rest = sum(row["difference"] for row in rows) / 3  # all have the same items
     assert f"is {audit.annotator_comparison().difference:+.2f}, without 3 {rest + 0.0:+.2f}." in verdict.details

@@ -323,7 +323,7 @@ def looks_ordinal(data: Evidence) -> Iterator[Problem]:
     if not close:
         message = f"The categories look like ratings ({names[0]} to {names[-1]}), but "
         message += (
-            "votes that differ are not closer than the vote shares alone would give."
+            "annotators who disagree do not choose neighbouring ratings more often than by chance."
             if items >= _DIFFERING_ITEMS
             else f"only {counted(items, 'item')} with different votes cannot show it."
         )
