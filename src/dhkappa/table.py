@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from importlib import import_module
 from operator import gt
 from textwrap import fill
@@ -33,6 +33,7 @@ _HTML_ROWS = 60
 _GAP = 2
 _WIDEST = 60  # width of a column in Excel
 _EXCEL_ROWS, _EXCEL_TEXT = 1 << 20, 32_767  # rows of a sheet, characters of a cell
+_NOT_TEXT = (list, dict, np.ndarray, bytes, timedelta)
 _FORMULA = "=+-@＝＋－＠"  # noqa: RUF001
 _NUMBER = re.compile(r"[+-]?[0-9]+([.][0-9]+)?(e[+-]?[0-9]+)?", re.IGNORECASE)
 
@@ -142,6 +143,7 @@ class Table:
         """
         import csv  # takes time
 
+        _check_written(self)
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)  # text may hold other separators
         writer.writerow([_csv_cell(name, safe) for name in self.names])
@@ -330,6 +332,17 @@ def _text(value: Any, is_pvalue: bool = False) -> str:
     return "" if value is None else visible(str(value))
 
 
+def _check_written(table: Table) -> None:
+    """Refuse values of which a file of text would hold a description."""
+    for name, values in table._columns.items():
+        odd = next((value for value in values if isinstance(value, _NOT_TEXT)), None)
+        if odd is not None:
+            kind = "list" if isinstance(odd, np.ndarray) else type(odd).__name__
+            message = f"Column {shown([name])} holds values of type {kind}, which CSV and Excel cannot hold."
+            hint = "Leave out the column, or write its values as text or numbers in the data."
+            raise DataError(message, code="not-writable", hint=hint)
+
+
 def _csv_cell(value: Any, safe: bool) -> Any:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
@@ -353,6 +366,7 @@ def workbook(table: Table, text: Collection[str] = ()) -> bytes:
     So are those of columns of the data; their text is cut at the longest that a cell holds.
     """
     writer = library("xlsxwriter", "Writing an Excel file", "'dhkappa[excel]'")
+    _check_written(table)
     if len(table) >= _EXCEL_ROWS:
         message = (
             f"The table has {counted(len(table), 'row')}, but an Excel sheet holds {_EXCEL_ROWS - 1:,} and a header."

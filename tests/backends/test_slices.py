@@ -206,3 +206,13 @@ def test_annotators_table(library: str, tmp_path: Path) -> None:
     assert (rows[0]["kappa"], rows[0]["se"], rows[0]["items"]) == (alone.value, alone.se, alone.n_items)
     assert rows[0]["votes"] == sum(vote is not None for row in VOTES for vote in row[:2])
     assert rows[1]["reason"] == "One annotator: no item has two votes of the slice."
+
+
+def test_lists_cannot_name_slices() -> None:
+    import duckdb
+
+    columns = {"item": [*"abc"], "llm": [*"xyx"], "ann_1": [*"xyx"], "ann_2": [*"xyy"]}
+    table = polars.DataFrame(columns | {"vector": [[0.5, 1.5], [2.0], [2.0]]})
+    for made in (table, duckdb.from_arrow(table.to_arrow())):
+        with expect_error("not-a-label", "slices"):
+            dhkappa.audit(made, "llm", slices="vector")

@@ -60,6 +60,7 @@ CASES: dict[str, Callable[[], Any]] = {
     "missing-library (table)": lambda: _missing_library("pandas", Table({"a": [1]}).to_pandas),
     "missing-library (Excel)": lambda: _missing_library("xlsxwriter", lambda: Table({"a": [1]}).to_excel("a.xlsx")),
     "too-many-rows": lambda: Table({"a": range(1 << 20)}).to_excel("a.xlsx"),
+    "not-writable": lambda: Table({"a": [[0.5, 1.5]]}).to_csv(),
     "text-too-long": lambda: Table({"a": ["x" * 32_768]}).to_excel("a.xlsx"),
     "not-utf8 (Excel)": lambda: Table({"a": ["\ud800"]}).to_excel("a.xlsx"),
     "charts-failed": _charts_failed,

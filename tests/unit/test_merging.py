@@ -551,6 +551,24 @@ def test_long_rows_repeat_the_columns_of_the_item(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("source", ["parquet", "pandas", "polars", "duckdb"])
+def test_carried_columns_are_exact_or_not_written(source: str, tmp_path: Path) -> None:
+    price = [Decimal("1.10"), Decimal("12345678901234567.89")] * (len(LONG["item"]) // 2) + [None]
+    columns = {**LONG, "price": price[: len(LONG["item"])], "vector": [[0.5, 1.5]] * len(LONG["item"])}
+    data = SOURCES[source](columns, tmp_path)
+    merged = merge_reviews(data, filled([IDS[3]], [TRUTH[IDS[3]]]))
+    assert merged.votes is not None
+    assert merged.votes.column("price") == [*columns["price"], None]
+    assert [*merged.votes.column("vector")[-1]] == [0.5, 1.5]  # the same in all rows
+    with expect_error("not-writable"):
+        merged.votes.to_csv()
+    del columns["vector"]
+    merged = merge_reviews(SOURCES[source](columns, tmp_path), filled([IDS[3]], [TRUTH[IDS[3]]]))
+    assert merged.votes is not None
+    written = [row["price"] for row in csv.DictReader(io.StringIO(merged.votes.to_csv()))]
+    assert written == ["" if one is None else str(one) for one in [*columns["price"], None]]
+
+
 def test_votes_and_items_in_two_tables() -> None:
     items = Table({"item": [*IDS, "new"], "suggested_llm": [*LLM, LLM[0]]}).to_pandas()
     votes = Table({name: LONG[name] for name in ("item", "label", "annotator")}).to_pandas()

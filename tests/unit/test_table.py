@@ -6,6 +6,7 @@ import math
 import pickle
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -312,3 +313,13 @@ def test_display_as_html() -> None:
     assert shown.startswith("<p>Kappa of &lt;script&gt;")
     assert shown.count("<li>") == 2
     assert shown.count("<ul>") == 1
+
+
+@pytest.mark.parametrize("value", [[1, 2], np.array([1, 2]), {"a": 1}, b"a", timedelta(seconds=1)])
+def test_values_that_a_file_cannot_hold_are_refused(value: Any, tmp_path: Path) -> None:
+    table = Table({"item": ["a", "b"], "x": [None, value]})
+    with expect_error("not-writable"):
+        table.to_csv()
+    with expect_error("not-writable"):
+        table.to_excel(tmp_path / "t.xlsx")
+    assert table.column("x")[1] is value

@@ -90,6 +90,8 @@ def _is_nan(value: Any) -> bool:
         return bool(value != value)
     except TypeError:  # the NA of pandas has no truth
         return True
+    except ValueError:  # an array, which cannot name a slice
+        return False
 
 
 def _is_date(value: Any) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 
 from dhkappa.core import Label
@@ -90,13 +92,18 @@ def _fetched(table: VoteTable) -> _Columns:
     frame, roles = table.votes, table.roles
     names = [name for name in frame.names if name != ROW_NUMBER]
     query = frame.pick({f"column_{place}": name for place, name in enumerate(names)})[0]
+    whole = {*roles.annotators, roles.item, roles.label, roles.annotator, *roles.suggested.values(), roles.strata}
+    whole.add(roles.clusters)
+    schema = query.collect_schema()
+    exact = [f"column_{place}" for place, name in enumerate(names) if name not in whole]
+    exact = [role for role in exact if schema[role] == nw.Decimal]
+    query = query.with_columns(nw.col(role).cast(nw.String) for role in exact) if exact else query
     if frame.checks_memory:
         n = table.count_rows(query)
         need(n * len(names) * _VALUE, counted(n, "row"))
     found = table.ask(query)
+    found |= {role: [None if text is None else Decimal(text) for text in found[role]] for role in exact}
     columns = {name: list(found[f"column_{place}"]) for place, name in enumerate(names)}
-    whole = {*roles.annotators, roles.item, roles.label, roles.annotator, *roles.suggested.values(), roles.strata}
-    whole.add(roles.clusters)
     for name in whole & columns.keys():  # integers that are stored as floats, because some are missing
         columns[str(name)] = whole_names(columns[str(name)])
     if (
