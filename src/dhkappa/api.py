@@ -33,6 +33,8 @@ if TYPE_CHECKING:  # imported when needed
     from dhkappa.stats.result import Comparison
     from dhkappa.stats.weights import Weights
 
+_ONE_LOOK = "Leave out $any_time."
+
 
 def dh_kappa(
     data: Any = None,
@@ -205,7 +207,7 @@ def compare(
         Confidence level of the intervals, and a seed or a ``numpy.random.Generator`` for the label swaps.
     any_time
         Whether intervals and p-values must hold at every look, however often you look while items in random order are
-        added; see ``Kappa.confidence_interval``.
+        added; see ``Kappa.confidence_interval``. Not with clusters or ``other_annotators``.
 
     Returns
     -------
@@ -229,7 +231,7 @@ def compare(
     from dhkappa.stats.result import Comparison
 
     if any_time:
-        _not_supported("compare with any_time", other_annotators=other_annotators or None)
+        _not_supported("compare with any_time", _ONE_LOOK, other_annotators=other_annotators or None)
     if other_annotators:
         refused = {"weights": weights, "sample_weight": sample_weight, "strata": strata, "pool": pool}
         _not_supported("compare with other_annotators", **refused, clusters=clusters)
@@ -240,7 +242,7 @@ def compare(
     else:
         table = item_table_of_counts(given.counts, _labelers(given, chosen))
     if any_time:
-        _without_clusters("compare with any_time", table.cluster)
+        _without_clusters("compare with any_time", table.cluster, _ONE_LOOK)
     if other_annotators:
         _without_clusters("compare with other_annotators", table.cluster)
     if weights is not None:
@@ -304,7 +306,8 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
         Confidence level of all intervals, and a seed or a ``numpy.random.Generator``.
     any_time
         Whether kappas, their differences, the comparison with a typical annotator, the verdict and the gate must hold
-        at every look, however often you look while items in random order are added. Not with slices or label sets.
+        at every look, however often you look while items in random order are added. Not with slices, clusters or
+        label sets.
     progress
         Whether to show a progress bar, on a terminal, if it takes more than a second.
     allow
@@ -344,7 +347,7 @@ def audit(  # type: ignore[misc]  # the keywords of the overloads are those belo
     named = given.named_roles if isinstance(given, Dataset) else set()
     sliced: dict[str, Any] = {name: True for name in ("annotators_table", "slices") if name in named}
     if any_time:
-        _not_supported("audit with any_time", clusters=("clusters" in named) or None, **sliced)
+        _not_supported("audit with any_time", _ONE_LOOK, clusters=("clusters" in named) or None, **sliced)
     if sliced and isinstance(given, Dataset) and given.slices_items:
         _not_supported("audit with slices", weights=weights, strata=("strata" in named) or None, pool=pool)
     clustered = ("clusters" in named) or None
@@ -462,13 +465,14 @@ def _weights(weights: Any, categories: Sequence[Any], ordered: bool) -> Weights:
     return agreement_weights(weights, len(categories))
 
 
-def _without_clusters(function: str, clusters: Any) -> None:
+def _without_clusters(function: str, clusters: Any, hint: str = "") -> None:
     """Refuse data with clusters."""
-    _not_supported(function, clusters=clusters)
+    _not_supported(function, hint, clusters=clusters)
 
 
-def _not_supported(function: str, **options: Any) -> None:
+def _not_supported(function: str, hint: str = "", /, **options: Any) -> None:
     """Refuse options that a function does not support."""
     for name, value in options.items():
         if value is not None:
-            raise invalid(name, f"{function} does not support {name} yet.", code="option-not-supported")
+            message = f"{function} does not support {name} yet."
+            raise invalid(name, message, code="option-not-supported", hint=hint)

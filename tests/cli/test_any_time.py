@@ -101,3 +101,16 @@ def test_history(weeks: list[str], capsys: Capsys) -> None:
     pytest.importorskip("jinja2")
     inside(capsys, "history", *audits, "--any-time", "-o", "page.html")
     assert "on all items so far" in Path("page.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("words", ["score --clusters doc", "compare --clusters doc", "compare --other-annotators"])
+def test_clusters_and_other_annotators_are_refused(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{item},{item // 2},x,y,x,x,y\n" for item in range(40))
+    Path("votes.csv").write_text(f"item,doc,ann_1,ann_2,ann_3,suggested_a,suggested_b\n{rows}", encoding="utf-8")
+    command, *options = words.split()
+    done = inside(capsys, command, "votes.csv", *options, "--any-time")
+    assert done.returncode == 2
+    assert "Leave out --any-time." in done.stderr

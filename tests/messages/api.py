@@ -60,6 +60,13 @@ CASES: dict[str, Callable[[], Any]] = {
     "option-not-supported (any_time and baseline)": lambda: audit(VOTES, LABELS, any_time=True).compare_with(
         tally(VOTES, LABELS)
     ),
+    "option-not-supported (any_time and clusters)": lambda: compare(VOTES, TWO, clusters=LABELS, any_time=True),
+    "option-not-supported (any_time of a kappa with clusters)": lambda: dh_kappa(
+        VOTES, LABELS, clusters=LABELS
+    ).confidence_interval(any_time=True),
+    "option-not-supported (any_time and other annotators)": lambda: dh_kappa(VOTES, LABELS).confidence_interval(
+        annotators="random", any_time=True
+    ),
     "any-time-value": lambda: audit(VOTES, LABELS).gate(0.5, on="value", any_time=True),
     "any-time": lambda: audit(VOTES * 10, LABELS * 10, any_time=True),
     "any-time (too few items)": lambda: audit(VOTES, LABELS, any_time=True),

@@ -195,7 +195,8 @@ class Kappa(Display):
             are NaN, and ``reason`` has the range of kappa without one of them.
         any_time
             Whether the interval must hold at every look, however often you look while items in random order are added:
-            it is wider then, and needs 30 items. Not for bootstrap intervals. By default as the attribute ``any_time``.
+            it is wider then, and needs 30 items. By default as the attribute ``any_time``. Not for bootstrap intervals,
+            clusters or other annotators.
         n_resamples, rng
             Number of bootstrap replicates, and the seed or generator to draw them with.
 

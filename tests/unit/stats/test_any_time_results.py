@@ -1,6 +1,7 @@
 """Comparisons, baselines, audits and gates that hold at every look, against those at the level of one look."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 import dhkappa
 from dhkappa import dh_kappa, simulate
+from dhkappa.stats.annotator_baseline import annotator_baseline
 from dhkappa.stats.any_time import any_time_level, boundary
 from dhkappa.stats.gate import gate_of
 from expect import expect_error
@@ -156,6 +158,34 @@ def test_what_is_not_supported() -> None:
         AUDIT.compare_with(dhkappa.tally(SIM.votes, SIM.suggested))
     with expect_error("option-not-supported", "any_time"):
         dhkappa.audit(SIM.votes, any_time=True)
+
+
+def test_clusters_and_other_annotators_are_refused() -> None:
+    sim = simulate(40, labelers={"llm": 0.9, "rule": 0.6}, annotators=8, rng=1)
+    clusters = [item // 4 for item in range(40)]
+    kappa = dh_kappa(sim.votes, sim.suggested["llm"], clusters=clusters)
+    of_clusters = dhkappa.audit(sim.votes, sim.suggested, clusters=clusters)
+    refused: list[tuple[str, Callable[[], Any]]] = [
+        ("any_time", lambda: kappa.confidence_interval(any_time=True)),
+        ("any_time", lambda: of_clusters.gate(0.5, any_time=True)),
+        ("any_time", lambda: annotator_baseline(kappa.estimate, any_time=True)),
+        ("clusters", lambda: dhkappa.compare(sim.votes, sim.suggested, clusters=clusters, any_time=True)),
+        ("clusters", lambda: dhkappa.audit(sim.votes, sim.suggested, clusters=clusters, any_time=True)),
+        ("other_annotators", lambda: dhkappa.compare(sim.votes, sim.suggested, other_annotators=True, any_time=True)),
+    ]
+    every_look = dhkappa.audit(sim.votes, sim.suggested, any_time=True)
+    held = every_look.kappas["llm"]
+    refused += [
+        ("annotators", lambda: held.confidence_interval(annotators="random")),
+        ("any_time", lambda: every_look.other_annotators("llm")),
+    ]
+    for parameter, call in refused:
+        with expect_error("option-not-supported", parameter) as error:
+            call()
+        assert error.value.hint == "Leave out $any_time."
+    assert every_look.to_dict()["labelers"]["llm"]["other_annotators"] is None
+    alone = dh_kappa(sim.votes, sim.suggested["llm"]).confidence_interval(annotators="random")
+    assert held.confidence_interval(annotators="random", any_time=False) == alone
 
 
 def test_kappa_that_holds_at_every_look_by_default() -> None:
