@@ -215,14 +215,17 @@ def unused_columns(table: Any, frame: Frame) -> list[str]:
     return [name for name in frame.names if name not in used]
 
 
-def first_values(table: Any, frame: Frame, name: str) -> list[Any]:
-    """Return the values of a column in the first rows; none if they cannot be labels."""
+def first_values(table: Any, frame: Frame, *names: str) -> list[list[Any]]:
+    """Return the values of some columns in the first rows, in one query; none if they cannot be labels."""
     from dhkappa.inputs.backends import kind_in
 
-    try:
-        picked, _ = frame.pick({"value": name})
-    except DataError:
-        return []
-    if kind_in(picked, "value") not in ("text", "integer", "boolean"):
-        return []
-    return [value for value in table.ask(picked.head(FIRST_ROWS))["value"] if value is not None and value != ""]
+    def can_be_labels(name: str) -> bool:
+        try:
+            return kind_in(frame.pick({"value": name})[0], "value") in ("text", "integer", "boolean")
+        except DataError:
+            return False
+
+    roles = {name: f"value{place}" for place, name in enumerate(names) if can_be_labels(name)}
+    picked = frame.pick({role: name for name, role in roles.items()})[0].head(FIRST_ROWS) if roles else None
+    found = {} if picked is None else table.ask(picked)
+    return [[value for value in found.get(roles.get(name), ()) if value is not None and value != ""] for name in names]

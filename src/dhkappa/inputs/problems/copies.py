@@ -256,8 +256,8 @@ def corrected_labels(data: Evidence) -> Iterator[Problem]:
     if table is None or not data.labelers:
         return
     for frame in [frame for frame in (table.items, table.votes) if frame is not None]:
-        for name in unused_columns(table, frame):
-            values = first_values(table, frame, name)
+        names = unused_columns(table, frame)
+        for name, values in zip(names, first_values(table, frame, *names), strict=True):
             if not values or not {*values} <= {*SOURCES}:
                 continue
             picked, _ = frame.pick({"value": name})

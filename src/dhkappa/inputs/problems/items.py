@@ -258,7 +258,7 @@ def _stem(name: str) -> str:
 def _holds(table: Any, frame: Frame, name: str, data: Evidence) -> float:
     """Return the share of values of a column that are categories with votes."""
     voted = {spelling(str(label)) for label in data.voted}
-    values = first_values(table, frame, name)
+    values = first_values(table, frame, name)[0]
     return sum(spelling(str(value)) in voted for value in values) / len(values) if values else 0.0
 
 

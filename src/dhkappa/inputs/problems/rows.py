@@ -129,7 +129,7 @@ def _by_column(data: Evidence) -> str | None:
 
     table = data.table
     for name in [] if table is None else unused_columns(table, table.votes):
-        values = first_values(table, table.votes, name)
+        values = first_values(table, table.votes, name)[0]
         texts = [value for value in values if isinstance(value, str)]
         long = bool(texts) and sum(map(len, texts)) >= _LONG_TEXT * len(values)
         if (long or _NAMES_ITEMS.fullmatch(name)) and len({*values}) >= max(_DISTINCT * len(values), 2):
