@@ -223,8 +223,9 @@ def whole_names(values: Sequence[Any]) -> list[Any]:
 
 
 def _is_whole(value: Any) -> bool:
-    known = isinstance(value, (float, Decimal)) and math.isfinite(value) and abs(value) < 10**21
-    return known and value == int(value)
+    if not isinstance(value, (float, Decimal)) or not math.isfinite(value):
+        return False
+    return -(10**21) < value < 10**21 and value == int(value)
 
 
 def _booleans_as_integers(labels: Iterable[Label]) -> list[Label]:
