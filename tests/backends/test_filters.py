@@ -193,6 +193,14 @@ def test_rows_of_votes(engine: Engine, text: str) -> None:
     assert {problem.code for problem in found.check().problems}.isdisjoint({"ids-not-joined", "annotators-unused"})
 
 
+@each("text,kept", [("sure=TRUE", 4), ("sure!=true", 5), ("sure!=False", 4)])
+def test_truth_values_in_any_case(engine: Engine, text: str, kept: int) -> None:
+    known = [True, True, False, True, None, False, False, True, False, False]
+    spelled = ["True", "TRUE", "false", "true", "", "FALSE", "False", "true", "false", "False"]
+    for values in (known, spelled):
+        assert long_table(engine, sure=values).filter(text).counts.patterns.n_votes() == kept
+
+
 @only(NEAR)
 def test_column_that_differs_in_both_tables(engine: Engine) -> None:
     with expect_error("ambiguous-columns", "where"):

@@ -16,3 +16,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let today be later than the dates of saved audits, whatever the clock of the machine says."""
+    monkeypatch.setattr("dhkappa.cli.history.today", lambda: "2026-12-31")

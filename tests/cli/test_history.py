@@ -25,6 +25,7 @@ def weeks(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_demo(str(folder / f"data{week}"), 80, week)
         audit = dhkappa.audit(f"{folder}/data{week}/annotations.csv", items=f"{folder}/data{week}/items.csv", rng=1)
         audit.save(folder / f"week{week}.json", date=f"2026-11-0{week}")
+    audit.save(folder / "future.json", date="2027-01-01")
     return folder
 
 
@@ -158,6 +159,7 @@ REFUSED = {
         *("audit", "{data}", "--items", "{items}", "--baseline", "{weeks}/week2.json"),
         *("--save", "x.json", "--date", "2026-11-01"),
     ],
+    "later than today": ["audit", "{data}", "--items", "{items}", "--baseline", "{weeks}/future.json"],
     "Only an audit of suggested labels": ["audit", "{data}", "--save", "x.json"],
 }
 

@@ -34,6 +34,11 @@ def _no_permission() -> None:
         _run("review votes.csv -s llm -o out.csv")()
 
 
+def _baseline_of_the_future() -> None:
+    with patch("dhkappa.cli.history.today", lambda: "2026-11-02"):
+        _run("audit votes.csv -s llm --save old.json --date 2026-11-09", "audit votes.csv -s llm --baseline old.json")()
+
+
 CASES: dict[str, Callable[[], Any]] = {
     "no-items": _run("score header.csv"),
     "invalid-pool (number)": _run("score votes.csv --pool many"),
@@ -65,5 +70,6 @@ CASES: dict[str, Callable[[], Any]] = {
         "audit votes.csv -s llm --save old.json --date 2026-11-09",
         "audit votes.csv -s llm --save new.json --date 2026-11-02 --baseline old.json",
     ),
+    "baseline-later (today)": _baseline_of_the_future,
     "category-not-found": _run("audit votes.csv --multilabel ; --category z"),
 }

@@ -492,6 +492,9 @@ def test_a_second_round_fills_the_column_of_the_first() -> None:
     )
     with expect_error("review-column"):
         merge_reviews(taken, filled(["1"], ["x"]))
+    for reviewer in ("suggested", "suggested_x", "label", "annotator"):
+        with expect_error("review-column", "reviewer"):
+            merge_reviews(taken, filled(["1"], ["x"]), reviewer=reviewer)
 
 
 def test_patterns_of_columns_hold_for_the_new_one(tmp_path: Path) -> None:

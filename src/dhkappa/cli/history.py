@@ -14,7 +14,7 @@ from dhkappa.cli.files import check_output
 from dhkappa.cli.options import Command, option, several
 from dhkappa.cli.output import command_line_typed, file_name, json_text, masked_argument
 from dhkappa.errors import invalid, visible
-from dhkappa.inputs.dates import check_date
+from dhkappa.inputs.dates import check_date, today
 from dhkappa.paths import expand_patterns
 from dhkappa.resources import Progress
 
@@ -47,8 +47,10 @@ def with_baseline(found: Any, given: Mapping[str, Any]) -> Any:
     if given["baseline"] is None:
         return found
     before = dhkappa.SavedAudit.load(given["baseline"])
-    if given["date"] is not None and before.date is not None and check_date(given["date"]) < before.date:
-        message = f"The baseline is of {before.date}, later than --date {given['date']}."
+    date = check_date(today() if given["date"] is None else given["date"])
+    if before.date is not None and date < before.date:
+        own = f"today, {date}" if given["date"] is None else f"--date {given['date']}"
+        message = f"The baseline is of {before.date}, later than {own}."
         hint = "Compare an audit with an earlier one, or run dhkappa history, which orders audits by date."
         raise invalid("baseline", message, code="baseline-later", hint=hint)
     return found.compare_with(before)

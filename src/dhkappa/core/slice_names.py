@@ -61,9 +61,15 @@ def plain_value(value: Any) -> Any:
     return value if isinstance(value, (str, int, float)) and not isinstance(value, Enum) else _text(value)
 
 
-def shown_slice(text: str | None, ambiguous: bool) -> str:
-    """Return the name of a slice; the text ``(missing)`` in quotes."""
-    return MISSING if text is None else repr(text) if ambiguous and text == MISSING else text
+def shown_slice(text: str | None, ambiguous: bool, several: bool = False) -> str:
+    """Return the name of a slice, or a part of it if there are ``several``.
+
+    Text is quoted if it could be mistaken: ``(missing)``, quoted text, outer spaces, and commas in parts.
+    """
+    if text is None:
+        return MISSING
+    odd = text != text.strip() or (text[0] in "'\"" and text[0] == text[-1])
+    return repr(text) if odd or (ambiguous and text == MISSING) or (several and "," in text) else text
 
 
 def named_values(cut: Cut, values: Sequence[Any]) -> tuple[list[str | None], str | None, bool]:
@@ -73,6 +79,8 @@ def named_values(cut: Cut, values: Sequence[Any]) -> tuple[list[str | None], str
     if cut.unit is None and not (present and all(map(_is_date, present))):
         texts = [value for value in present if isinstance(value, str)]
         check_lookalikes([*texts, *(value for value in present if type(value) is int)])
+        if all(isinstance(value, bool) or str(value).lower() in ("true", "false") for value in present):
+            return [None if value is None else str(value).lower() for value in known], None, False
         return [None if value is None else _text(value) for value in known], None, False
     days = {value: _day(value, cut.column) for value in present}
     unit = cut.unit or ("month" if len({*days.values()}) > _MOST_DAYS else "day")

@@ -64,7 +64,7 @@ def slice_column(
     order = sorted(set(rows), key=sort_key)
     place = {row: index for index, row in enumerate(order)}
     known = {text for row in rows for text in row}
-    slices = tuple(", ".join(shown_slice(text, MISSING in known) for text in row) for row in order)
+    slices = tuple(", ".join(shown_slice(text, MISSING in known, len(cuts) > 1) for text in row) for row in order)
     missing = tuple(index for index, row in enumerate(order) if None in row)
     unit, chosen = (named[0][1], named[0][2]) if len(cuts) == 1 else (None, any(found[2] for found in named))
     index = np.array([place[row] for row in rows], np.int64)

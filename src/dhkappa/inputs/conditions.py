@@ -389,6 +389,8 @@ def _with_typed_text(column: str, operator: str, value: str) -> _Made:
     day = re.match(f"^{DAY}$", value) is not None
     if operator == "=":
         same = partial(_compare, "=", value, None)
+        if value.lower() in ("true", "false"):
+            return _with_text(column, operator, value.lower() == "true")
         if not day and not re.match(_NUMBER, value):
             return same, None
         read = _moment(column, value) if day else _number(column, value)

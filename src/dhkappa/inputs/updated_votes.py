@@ -16,7 +16,7 @@ from dhkappa.core.items import ItemVotes
 from dhkappa.core.labels import whole_names
 from dhkappa.errors import counted, invalid
 from dhkappa.inputs.backends import ROW_NUMBER
-from dhkappa.inputs.columns import annotator_prefix
+from dhkappa.inputs.columns import annotator_prefix, suggested_columns
 from dhkappa.inputs.excel import cell_text
 from dhkappa.inputs.tables import VoteTable
 from dhkappa.resources import need
@@ -45,6 +45,9 @@ def annotator_name(table: VoteTable | None, given: Any, known: Sequence[Any], na
     name = name if name.startswith(prefix) else f"{prefix}{name}"
     if name.casefold() in same:
         return same[name.casefold()]
+    if name in ("item", "label", "annotator", "count") or suggested_columns([name]):
+        message = f"A column {name!r} would be read as something else than votes."
+        raise invalid("reviewer", message, code="review-column", hint="Choose another name with $reviewer.")
     if taken := [column for column in table.votes.names if column.casefold() == name.casefold()]:
         message = f"Column {table.votes.said(taken[0])} exists already, and holds no votes."
         raise invalid("reviewer", message, code="review-column", hint="Choose another name with $reviewer.")

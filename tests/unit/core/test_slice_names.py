@@ -89,5 +89,22 @@ def test_columns_with_units() -> None:
 
 def test_missing_and_order() -> None:
     assert [shown_slice(text, True) for text in ("(missing)", None, "a")] == ["'(missing)'", "(missing)", "a"]
+    assert [shown_slice(text, False) for text in ("en", "en ", "'en '", "a, b", "'")] == [
+        "en",
+        "'en '",
+        """"'en '\"""",
+        "a, b",
+        '"\'"',
+    ]
+    rows = [("x, y", "z"), ("x", "y, z"), ("x", "y"), ("x ", "y"), ("'x'", "y")]
+    shown = [", ".join(shown_slice(text, False, several=True) for text in row) for row in rows]
+    assert len({*shown}) == len(rows)
+    assert shown[2] == "x, y"
+
+
+def test_truth_values_have_one_name() -> None:
+    for values in ([True, False, None], ["True", "FALSE", ""], ["true", False, None], [np.bool_(True), "false", None]):
+        assert named_values(Cut("ok"), values) == (["true", "false", None], None, False)
+    assert named_values(Cut("ok"), ["True", "other"])[0] == ["True", "other"]
     rows = [(None,), ("10",), ("b",), ("9",), ("a",)]
     assert sorted(rows, key=sort_key) == [("9",), ("10",), ("a",), ("b",), (None,)]
