@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.notes import Note
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
+    from dhkappa.stats.rates import Rate, Rates
     from dhkappa.stats.result import Baselines, Comparison, Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.shift import Shift
@@ -49,7 +50,16 @@ __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "AnnotatorScores", "Audit", "Baselines"]
 __all__ += ["Bootstrap", "Check", "CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow"]
 __all__ += ["Kappa", "MergedReviews", "MultilabelAudit", "Note", "Parts", "PermutationTest", "Plan", "Problem"]
-__all__ += ["AnnotatorSlices", "Simulation", "SingleVoteAudit", "Slices", "Verdict", "WithoutAnnotators"]
+__all__ += [
+    "AnnotatorSlices",
+    "Rate",
+    "Rates",
+    "Simulation",
+    "SingleVoteAudit",
+    "Slices",
+    "Verdict",
+    "WithoutAnnotators",
+]
 
 _NAMES = {  # by module, imported on first use
     "annotator_audit": ("AnnotatorAudit", "SingleVoteAudit"),
@@ -76,6 +86,7 @@ _NAMES = {  # by module, imported on first use
     "planning": ("plan",),
     "stats.plan": ("Plan",),
     "stats.compare": ("AnnotatorComparison",),
+    "stats.rates": ("Rate", "Rates"),
     "stats.result": ("Baselines", "Comparison", "Kappa"),
     "stats.sample": ("Excluded",),
     "stats.shift": ("Shift",),

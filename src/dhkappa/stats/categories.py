@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -126,8 +128,8 @@ def _unseen(terms: Terms) -> Floats:
     return found
 
 
-def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
-    """Return kappa of each suggested category with its interval; see ``Kappa.by_category``.
+def by_category(terms: Terms, confidence_level: float = 0.95, more: Mapping[str, Sequence[Any]] | None = None) -> Table:
+    """Return kappa of each suggested category with its interval, and more columns; see ``Kappa.by_category``.
 
     The interval is kappa_j plus and minus t times the standard error, with n L_j - 1 degrees of freedom. The lower
     limit is at most that of a flawless sample, ``1 - 2 (1 - (alpha / 2)^(1 / (n L_j))) / (1 - E_j)``.
@@ -152,6 +154,7 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
             "high": high,
             "weight": map(float, parts.weight),
             "loss": np.where(parts.weight == 0, 0.0, parts.weight * (1 - parts.kappa)).tolist(),
+            **(more or {}),
             "vote_share": map(float, terms.C),
             "label_share": map(float, terms.L),
             "reason": reason,

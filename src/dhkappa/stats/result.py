@@ -21,6 +21,7 @@ from dhkappa.table import Display, Table, plain
 if TYPE_CHECKING:  # imported when a method needs them
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.permutation import PermutationTest
+    from dhkappa.stats.rates import Rates
 
 _METHODS = ("beta", "wald", "bootstrap", "bca")
 _NAMES = {
@@ -279,6 +280,7 @@ class Kappa(Display):
 
         The weighted mean of the column ``kappa`` by ``weight`` is kappa. ``loss`` is the part of 1 - kappa that is due
         to the category. ``vote_share`` and ``label_share`` are C_j and L_j; ``reason`` says why values are NaN.
+        Precision, recall and F1 are those of ``rates``, for ``rate_items`` items with this label.
 
         Examples
         --------
@@ -289,8 +291,32 @@ class Kappa(Display):
         [('a', 62, 0.52), ('b', 72, 0.45), ('c', 66, 0.5)]
         """
         from dhkappa.stats.categories import by_category
+        from dhkappa.stats.rates import rate_columns
 
-        return by_category(self._terms("by_category"), confidence_level)
+        known, level = self._terms("by_category"), check_level(confidence_level)
+        return by_category(known, level, rate_columns(self.estimate.sample, level, known.w is not None))
+
+    def rates(self, confidence_level: float = 0.95, *, positive: Label | None = None) -> Rates:
+        """Return precision, recall and F1 by category against the votes, and the share of votes that are the label.
+
+        Each vote counts, and items with one vote count, too. With two categories, ``positive`` names the one whose
+        recall is the sensitivity; the recall of the other is the specificity.
+
+        Examples
+        --------
+        >>> import dhkappa
+        >>> data = dhkappa.simulate(200, rng=1)
+        >>> table = dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).rates().table
+        >>> [(row["category"], round(row["recall"], 2), round(row["annotator"], 2)) for row in table]
+        [('a', 0.65, 0.71), ('b', 0.75, 0.7), ('c', 0.7, 0.75)]
+        """
+        from dhkappa.stats.rates import WITH_AGREEMENT_WEIGHTS, rates
+
+        if self.metric != "dh":
+            reason = f"rates is not available for {_NAMES[self.metric]}."
+            hint = "Use dh_kappa." if self.metric in _FLEISS else f"{WITH_AGREEMENT_WEIGHTS} Leave out $weights."
+            raise DataError(reason, code="metric-not-supported", hint=hint)
+        return rates(self.estimate.sample, confidence_level, positive)
 
     def confusion(self) -> Table:
         """Return what pairs of annotators agree on, by suggested label.
