@@ -40,7 +40,7 @@ CASES: dict[str, Callable[[], Any]] = {
     # Results
     "invalid-confidence-level": lambda: kappa().confidence_interval(95),
     "invalid-method (interval)": lambda: kappa().confidence_interval(method="bayes"),
-    "invalid-method (interval of Fleiss' kappa)": lambda: fleiss_kappa([A, B]).confidence_interval(method="beta"),
+    "invalid-method (interval of Fleiss' kappa)": lambda: fleiss_kappa([A, B]).confidence_interval(method="bca"),
     "metric-not-supported": lambda: fleiss_kappa([A, B]).permutation_test(),
     "kappa-undefined": lambda: dh_kappa([A], ["a"]).by_category(),
     # Rates

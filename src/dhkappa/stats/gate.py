@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,7 @@ from dhkappa.stats.annotator_baseline import KEEP, annotator_baseline
 from dhkappa.stats.grades import cannot_judge, digits_of
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide
 from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.rates import WITH_AGREEMENT_WEIGHTS, category_code, rate_bases, sides_of
 from dhkappa.stats.sample import check_choice, check_real
 from dhkappa.stats.verdict import follows_majority
 from dhkappa.table import Display, plain
@@ -21,6 +23,9 @@ ANNOTATORS = "annotators"
 _WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}  # nosec B105 - an outcome
 _SHARE, _COVERAGE = "share of a typical annotator's score", "coverage"  # in JSON
 _SCALE = "score on the scale from 0 (random labels) to 100 (a typical annotator)"  # for people, instead of the share
+_RATE = re.compile(r"(recall|precision|f1|tpr|tnr|agreement)(?::(.+))?=([^=]*)", re.DOTALL)
+_SIDES = {"tpr": "sensitivity", "tnr": "specificity"}
+_COUNTED = {"precision": "labeled", "recall": "voted", "f1": "labeled or voted"}  # what more items have to be
 _WORST_FIRST = ("fail", "undecided", "pass")
 
 
@@ -36,6 +41,7 @@ class GateRow:
     bound : the least allowed value
     value, low, high : the measured value and its confidence limits; NaN if undefined
     more_items : about how many more items would probably decide an undecided outcome; None if that cannot be said
+    more_of : which items these are, such as ``"labeled 'outage'"``; empty if any
     reason : why the value is undefined; None if it is not
     """
 
@@ -47,6 +53,7 @@ class GateRow:
     low: float = math.nan
     high: float = math.nan
     more_items: int | None = None
+    more_of: str = ""
     reason: str | None = None
 
     @property
@@ -64,7 +71,7 @@ class GateRow:
         if self.outcome == "undecided" and known and not (reason or self.more_items):
             what = name.capitalize() if name.endswith("kappa") else f"The {name}"
             reason = f"{what} is too close to the bound."
-        return " ".join(filter(None, (text, decided_by(self.more_items), reason)))
+        return " ".join(filter(None, (text, decided_by(self.more_items, self.more_of), reason)))
 
     def _bound(self) -> str:
         """Return the bound as text, in percent of the measures that are written so."""
@@ -138,7 +145,9 @@ def gate_of(
         raise invalid(name, message, code="option-unused", hint=f"Pass $fail_under {ANNOTATORS}, or leave out ${name}.")
     rows = []
     for name, (estimate, interval) in kappas.items():
-        if fail_under == ANNOTATORS:
+        if isinstance(fail_under, str) and "=" in fail_under:
+            rows.append(_rate(name, estimate, fail_under, interval.confidence_level, on))
+        elif fail_under == ANNOTATORS:
             rows.append(_against_annotators(name, estimate, keep, margin, interval.confidence_level))
         elif fail_under is not None:
             rows.append(_kappa(name, estimate, interval, check_real("fail_under", fail_under, *_KAPPA), on))
@@ -179,6 +188,43 @@ def _kappa(name: str, estimate: Estimate, interval: ConfidenceInterval, bound: f
     return GateRow(name, outcome, measure, bound, value, low, high, more)
 
 
+def _rate(name: str, estimate: Estimate, condition: str, level: float, on: str) -> GateRow:
+    """Test a rate, such as ``"recall:outage=0.8"``."""
+    found = _RATE.fullmatch(condition)
+    kind, category, text = found.groups() if found else ("", None, "")
+    if not found or (category is None) != (kind == "agreement"):
+        hint = "Write recall:CATEGORY=0.8, precision:CATEGORY=0.8, f1:CATEGORY=0.8 or agreement=0.8."
+        raise invalid("fail_under", f"{shown([condition])} is not a condition of a gate.", hint=hint)
+    if estimate.metric != "dh":
+        message = f"{kind} cannot be tested. {WITH_AGREEMENT_WEIGHTS}"
+        raise invalid("fail_under", message, code="metric-not-supported", hint="Leave out $weights.")
+    try:
+        bound: Any = float(text)
+    except ValueError:
+        bound = text
+    bound = check_real("fail_under", bound, "from 0 to 1, the range of a rate")
+    known = rate_bases(estimate.sample)
+    if kind == "agreement":
+        measure, of, rate = kind, "", known.vote_agreement(level)
+    else:
+        code = category_code(known.categories, category, "fail_under")
+        label, side = shown([known.categories[code]]), kind
+        if kind in _SIDES:
+            code, other = sides_of(known, known.categories[code])
+            code, kind = (code if kind == "tpr" or other is None else other), "recall"
+        measure = f"{_SIDES[side]} for {label}" if side in _SIDES else f"{kind} of {label}"
+        of, rate = f"{_COUNTED[kind]} {shown([known.categories[code]])}", known.rate(kind, code, level)
+    if on == "value":
+        outcome = "undecided" if math.isnan(rate.value) else "pass" if rate.value >= bound else "fail"
+        return GateRow(name, outcome, measure, bound, rate.value, reason=rate.reason)
+    if math.isnan(rate.low):
+        return GateRow(name, "undecided", measure, bound, rate.value, reason=rate.reason)
+    outcome = "pass" if rate.low >= bound else "fail" if rate.high < bound else "undecided"
+    n = max(round(rate.n), 1)
+    more = items_to_decide(n, rate.value, rate.low, rate.high, bound) if outcome == "undecided" else None
+    return GateRow(name, outcome, measure, bound, rate.value, rate.low, rate.high, more, of)
+
+
 def _against_annotators(
     name: str, estimate: Estimate, keep: float | None, margin: float | None, level: float
 ) -> GateRow:
@@ -198,4 +244,4 @@ def _against_annotators(
     more = None
     if outcome == "undecided" and not math.isnan(value + low + high):
         more = items_to_decide(found.n_items, value, low, high, bound)
-    return GateRow(name, outcome, measure, bound, value, low, high, more, reason)
+    return GateRow(name, outcome, measure, bound, value, low, high, more, reason=reason)

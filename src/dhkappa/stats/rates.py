@@ -146,7 +146,8 @@ class RateBases:
     def vote_agreement(self, confidence_level: float) -> Rate:
         """Return the share of votes that are the suggested label."""
         low, high = mean_limits(self.agreement, 1 - confidence_level)
-        found = Rate(*map(float, (self.agreement.value, low, high, self.agreement.se, self.n_items)))
+        value, se = float(self.agreement.value), float(self.agreement.se)
+        found = Rate(value, float(low), float(high), se, self.n_items)
         return _rate(found, _NOTHING, WITH_POOL if self.pool else None)
 
 
@@ -308,7 +309,7 @@ def rates(sample: Sample, confidence_level: float = 0.95, positive: Label | None
     value, se = known.balanced
     balanced = Rate(value, math.nan, math.nan, se, known.n_items, _NOTHING if math.isnan(value) else _BALANCED)
     recall = known.rates("recall", confidence_level)
-    nobody = Rate(*[math.nan] * 4, 0, NO_VOTES)
+    nobody = Rate(math.nan, math.nan, math.nan, math.nan, 0, NO_VOTES)
     title = f"Precision and recall by category, {written(confidence_level, 100)}% confidence intervals"
     return Rates(
         Table(columns, title=title),

@@ -187,8 +187,9 @@ class Kappa(Display):
         method
             ``"beta"``, the default, has at least its nominal coverage also for small samples, high kappa and rare
             labels. ``"wald"`` is kappa plus and minus t standard errors; the default, and the only method, for Fleiss'
-            kappa. ``"bootstrap"`` takes percentiles of bootstrap replicates, and ``"bca"`` corrects them for bias and
-            acceleration.
+            kappa with weights, strata or a pool, where it is often too narrow. ``"bootstrap"`` takes percentiles of
+            bootstrap replicates, and ``"bca"`` corrects them for bias and acceleration; both are too narrow for small
+            samples, and neither is available for Fleiss' kappa.
         n_resamples, rng
             Number of bootstrap replicates, and the seed or generator to draw them with.
 
@@ -200,9 +201,13 @@ class Kappa(Display):
         ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta')
         """
         confidence_level = check_level(confidence_level)
-        methods, alpha = ("wald",) if self.metric in _FLEISS else _METHODS, 1 - confidence_level
-        given = methods[0] if method is None else method
-        method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
+        methods: tuple[str, ...] = _METHODS
+        of = _NAMES[self.metric]
+        if self.metric in _FLEISS:
+            plain = self.metric == "fleiss" and not self.estimate.sample.designed
+            methods, of = (_METHODS[:2], of) if plain else (("wald",), f"{of} with weights, strata or a pool")
+        method = check_choice("method", methods[0] if method is None else method, methods, f" for {of}")
+        alpha = 1 - confidence_level
         if self._basis is None:
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or NO_VARIATION)
         if method in ("bootstrap", "bca"):

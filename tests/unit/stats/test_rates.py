@@ -296,7 +296,7 @@ def designed(rng: int = 5) -> tuple[Data, list[Fraction], list[str]]:
 @pytest.mark.parametrize("stratified", [True, False])
 def test_weights_and_strata(stratified: bool) -> None:
     data, weights, strata = designed()
-    chosen = {"sample_weight": [float(w) for w in weights]} | ({"strata": strata} if stratified else {})
+    chosen: dict[str, Any] = {"sample_weight": [float(w) for w in weights]} | ({"strata": strata} if stratified else {})
     found = dh_kappa(tally(data.votes, data.suggested, categories=data.categories, **chosen)).rates()
     direct = dh_kappa(data.object_votes, data.suggested, **chosen).rates()
     items = rated(data.votes, data.suggested, weights, strata if stratified else None)
@@ -331,7 +331,8 @@ def limit(r: Fraction, variance: Fraction, n: int, s: Fraction, worst: Fraction,
     v = n * (n - 1) * variance / ((n + 1) * (n + 2)) + s * s * (worst - r) ** 2 / ((1 + s) ** 2 * (1 + 2 * s))
     nu = mu * (1 - mu) / v - 1
     found = float(stats.beta.ppf(P, float(mu * nu), float((1 - mu) * nu)))
-    return min(found, 0.025 ** float(s)) if P < 0.5 else max(found, 1 - 0.025 ** float(s))
+    cap: float = 0.025 ** float(s)
+    return min(found, cap) if P < 0.5 else max(found, 1 - cap)
 
 
 @given(ragged())
