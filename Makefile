@@ -56,6 +56,7 @@ validate: .venv/.dev  ## simulate the coverage of intervals and the rates of pro
 	$(BIN)/python validation/weighted_coverage.py
 	$(BIN)/python validation/pool_coverage.py
 	$(BIN)/python validation/any_time_coverage.py
+	$(BIN)/python validation/rate_coverage.py
 
 robustness: fuzz mutate memory faults numbers threads coverage lowest  ## write all sections of docs/robustness.md (hours)
 

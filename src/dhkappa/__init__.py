@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.change import Change, Changes
     from dhkappa.stats.compare import AnnotatorComparison
+    from dhkappa.stats.comparison import Comparison
     from dhkappa.stats.gate import Gate, GateRow
     from dhkappa.stats.grades import Verdict
     from dhkappa.stats.history import Entry, History
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from dhkappa.stats.permutation import PermutationTest
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.pool_result import PoolShares
-    from dhkappa.stats.result import Comparison, Kappa
+    from dhkappa.stats.rates import Rate, Rates
+    from dhkappa.stats.result import Kappa
     from dhkappa.stats.sample import Excluded
     from dhkappa.stats.shift import Shift
     from dhkappa.stats.simulate import Simulation, simulate
@@ -53,7 +55,7 @@ __all__ += ["DataError", "Dataset", "Table", "Tally"]
 __all__ += ["AnnotatorAudit", "AnnotatorBaseline", "AnnotatorComparison", "AnnotatorScores", "Audit", "Baselines"]
 __all__ += ["Bootstrap", "Check", "CohenKappa", "Comparison", "ConfidenceInterval", "Excluded", "Gate", "GateRow"]
 __all__ += ["Kappa", "MergedReviews", "MultilabelAudit", "Note", "OtherAnnotators", "Parts", "PermutationTest"]
-__all__ += ["Plan", "PoolShares", "Problem", "pool_shares"]
+__all__ += ["Plan", "PoolShares", "Problem", "Rate", "Rates", "pool_shares"]
 __all__ += ["AnnotatorSlices", "Simulation", "SingleVoteAudit", "Slices", "Verdict", "WithoutAnnotators"]
 
 _NAMES = {  # by module, imported on first use
@@ -85,7 +87,9 @@ _NAMES = {  # by module, imported on first use
     "stats.plan": ("Plan",),
     "stats.pool_result": ("PoolShares",),
     "stats.compare": ("AnnotatorComparison",),
-    "stats.result": ("Comparison", "Kappa"),
+    "stats.comparison": ("Comparison",),
+    "stats.rates": ("Rate", "Rates"),
+    "stats.result": ("Kappa",),
     "stats.sample": ("Excluded",),
     "stats.shift": ("Shift",),
     "stats.simulate": ("Simulation", "simulate"),

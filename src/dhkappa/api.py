@@ -30,7 +30,7 @@ from dhkappa.stats.sample import Pool, sample_of
 if TYPE_CHECKING:  # imported when needed
     from dhkappa.auditing import Audit
     from dhkappa.multilabel import MultilabelAudit
-    from dhkappa.stats.result import Comparison
+    from dhkappa.stats.comparison import Comparison
     from dhkappa.stats.weights import Weights
 
 _ONE_LOOK = "Leave out $any_time."
@@ -228,7 +228,7 @@ def compare(
     [('rule', 'llm', -0.24, 't')]
     """
     from dhkappa.stats.common_items import compare_on_common_items
-    from dhkappa.stats.result import Comparison
+    from dhkappa.stats.comparison import Comparison
 
     if any_time:
         _not_supported("compare with any_time", _ONE_LOOK, other_annotators=other_annotators or None)

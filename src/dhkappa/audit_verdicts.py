@@ -99,7 +99,9 @@ class AuditVerdicts:
         ----------
         fail_under
             The least allowed kappa. A labeler passes if its lower confidence limit is at least this, and fails if its
-            upper limit is below. Or ``"annotators"``, to test whether it is as good as a typical annotator.
+            upper limit is below. Or ``"annotators"``, to test whether it is as good as a typical annotator. Or a rate
+            against the votes: ``"recall:outage=0.8"``, also ``precision`` and ``f1``, or ``"agreement=0.8"``; with two
+            categories ``tpr`` and ``tnr``, followed by the positive one, are sensitivity and specificity.
         on
             ``"low"``, or ``"value"`` to compare kappa itself instead of its confidence limits.
         keep, margin

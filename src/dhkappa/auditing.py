@@ -27,6 +27,7 @@ from dhkappa.stats.annotator_votes import require_annotators, require_items, sam
 from dhkappa.stats.annotators import annotator_table
 from dhkappa.stats.change import Changes
 from dhkappa.stats.compare import AnnotatorComparison
+from dhkappa.stats.comparison import Comparison
 from dhkappa.stats.flagged import Flagged
 from dhkappa.stats.gate import Gate
 from dhkappa.stats.grades import NEVER_JUDGED, Verdict
@@ -36,7 +37,7 @@ from dhkappa.stats.notes import Note, any_time_notes, left_out_notes, source_not
 from dhkappa.stats.other_annotators import OtherAnnotators, other_annotators
 from dhkappa.stats.permutation import PermutationTest
 from dhkappa.stats.plan import narrower_intervals
-from dhkappa.stats.result import Comparison, Kappa
+from dhkappa.stats.result import Kappa
 from dhkappa.stats.review import review_queue
 from dhkappa.stats.sample import Pool, Sample, check_integer
 from dhkappa.stats.slice_table import Slices, slices_of

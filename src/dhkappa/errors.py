@@ -226,6 +226,13 @@ def one_labeler(name: Any, known: Sequence[str], parameter: str = "suggested") -
     return known[0] if name is None else name
 
 
+def category_not_found(category: Any, known: Sequence[Any], parameter: str) -> DataError:
+    """Return the error for a name that is no category."""
+    near = did_you_mean(category, map(str, known))
+    message = f"Category {shown([category])} not found. Categories: {shown(known, 10)}.{near}"
+    return invalid(parameter, message, code="category-not-found")
+
+
 def invalid(parameter: str, message: str, *, code: str | None = None, **more: Any) -> DataError:
     """Return the error for an argument that cannot be used; its code is ``invalid-`` and the parameter by default."""
     return DataError(message, code=code or f"invalid-{parameter.replace('_', '-')}", parameter=parameter, **more)

@@ -10,7 +10,7 @@ from typing import Any
 
 from dhkappa.auditing import Audit
 from dhkappa.core import Categories, Label
-from dhkappa.errors import Problem, counted, did_you_mean, invalid, masked, shown, shown_problems
+from dhkappa.errors import Problem, category_not_found, counted, masked, shown_problems
 from dhkappa.stats.gate import Gate
 from dhkappa.stats.grades import cannot_judge
 from dhkappa.stats.notes import Note
@@ -27,9 +27,7 @@ class CategoryAudits(Mapping[Label, Audit]):
 
     def __getitem__(self, category: Label) -> Audit:
         if category not in self._categories:
-            near = did_you_mean(category, map(str, self._categories))
-            message = f"Category {shown([category])} not found. Categories: {shown(self._categories, 10)}.{near}"
-            raise invalid("category", message, code="category-not-found")
+            raise category_not_found(category, self._categories, "category")
         if category not in self._made:
             self._made[category] = self._make(category)
         return self._made[category]

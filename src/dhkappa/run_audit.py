@@ -22,11 +22,12 @@ from dhkappa.stats.annotator_votes import sample_of_rows
 from dhkappa.stats.annotators import compare_with_annotators
 from dhkappa.stats.common_items import compare_on_common_items
 from dhkappa.stats.compare import AnnotatorComparison
+from dhkappa.stats.comparison import Comparison
 from dhkappa.stats.kappa import estimate_dh, fleiss_estimate, kappa_estimate
 from dhkappa.stats.multiple_tests import holm
 from dhkappa.stats.notes import Note, source_note
 from dhkappa.stats.permutation import PermutationTest
-from dhkappa.stats.result import Comparison, Kappa
+from dhkappa.stats.result import Kappa
 from dhkappa.stats.sample import Pool, Rng, Sample, check_level, generator, own_pool, sample_of
 from dhkappa.stats.weights import Weights
 from dhkappa.table import Table

@@ -18,7 +18,7 @@ import dhkappa
 from clusters import Asker, Came, Gate, SparkCluster, dask, kill, need, session, spark, spark_cluster
 from dhkappa.errors import DataError
 from dhkappa.inputs.columns import RoleKeywords
-from dhkappa.stats.result import Comparison
+from dhkappa.stats.comparison import Comparison
 from postgres import Server, postgres
 from shapes import of_lists
 

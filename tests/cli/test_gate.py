@@ -24,6 +24,9 @@ Capsys = pytest.CaptureFixture[str]
         (["--fail-under", "-0.4"], 0, ""),
         (["-s", "llm", "--fail-under", "annotators"], 3, "llm undecided: score on the scale from 0"),
         (["-s", "llm", "--min-coverage", "1"], 0, ""),
+        (["-s", "llm", "--fail-under", "agreement=0.1"], 0, ""),
+        (["-s", "llm", "--fail-under", "agreement=0.99"], 1, "llm failed: agreement"),
+        (["-s", "llm", "--fail-under", "recall:news=0.9"], 3, "voted 'news' would probably settle it."),
     ],
 )
 @pytest.mark.parametrize("command", ["score", "audit"])
@@ -42,6 +45,13 @@ def test_gate_of_compare(folder: Path, capsys: Capsys) -> None:
     assert done.returncode == 1
     assert "rule failed" in done.stderr
     assert "llm failed" in done.stderr
+
+
+def test_unknown_category_at_the_gate(folder: Path, capsys: Capsys) -> None:
+    done = inside(capsys, "score", "votes.csv", "--fail-under", "recall:new=0.8")
+    assert done.returncode == 2
+    assert "Category 'new' not found." in done.stderr
+    assert "Did you mean 'news'?" in done.stderr
 
 
 def test_no_gate(folder: Path, capsys: Capsys) -> None:

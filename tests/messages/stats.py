@@ -74,9 +74,16 @@ CASES: dict[str, Callable[[], Any]] = {
     # Results
     "invalid-confidence-level": lambda: kappa().confidence_interval(95),
     "invalid-method (interval)": lambda: kappa().confidence_interval(method="bayes"),
-    "invalid-method (interval of Fleiss' kappa)": lambda: fleiss_kappa([A, B]).confidence_interval(method="beta"),
+    "invalid-method (interval of Fleiss' kappa)": lambda: fleiss_kappa([A, B]).confidence_interval(method="bca"),
     "metric-not-supported": lambda: fleiss_kappa([A, B]).permutation_test(),
     "kappa-undefined": lambda: dh_kappa([A], ["a"]).by_category(),
+    # Rates
+    "not-two-categories": lambda: kappa().rates(positive="a"),
+    "category-not-found (rates)": lambda: kappa().rates(positive="A1"),
+    "metric-not-supported (rates)": lambda: kappa(categories=[*"abc"], weights="linear").rates(),
+    "rates-one-vote": lambda: dh_kappa([A, ["a"], B], ["a", "a", "b"]).rates(),
+    "rates-few-votes": lambda: dh_kappa([A, B], ["a", "b"]).rates(),
+    "rates-annotators-disagree": lambda: dh_kappa([["a", "b"], B], ["a", "b"]).rates(),
     # Annotator baseline
     "invalid-keep": lambda: AnnotatorBaseline().decide(keep=80),
     "invalid-margin": lambda: AnnotatorBaseline().decide(margin=-0.05),

@@ -12,6 +12,7 @@ from golden_cases import Case, FileData
 
 import dhkappa as dk
 from dhkappa.stats.labelers import labelers_table
+from dhkappa.stats.rates import RATE_COLUMNS
 
 Error = dk.DataError
 Make = Callable[[Any], Any]
@@ -95,7 +96,7 @@ def kappa_result(kappa: Any) -> dict[str, Any]:
         found["permutation_test"] = [
             permutation_test(kappa.permutation_test(alternative=a)) for a in ("greater", "two-sided")
         ]
-        found["by_category"] = table(kappa.by_category(0.8))
+        found["by_category"] = table(kappa.by_category(0.8), *RATE_COLUMNS)
         found["confusion"] = table(kappa.confusion())
     return found
 
@@ -182,7 +183,7 @@ def audit_of(found: Any, name: str) -> dict[str, Any]:
         "kappa": {"value": kappa.value, "exact": kappa.exact, "notes": codes(kappa.notes)},
         "weighted": kappa.exact if kappa.metric == "weighted" else None,
         "permutation_test": permutation_test(test) if test else None,
-        "categories": asked(lambda: table(found.categories(name))),
+        "categories": asked(lambda: table(found.categories(name), *RATE_COLUMNS)),
         "confusion": asked(lambda: table(found.confusion(name))),
         "review": asked(lambda: table(found.review(name))),
         "annotators": asked(lambda: table(found.annotators(name))),

@@ -117,8 +117,8 @@ def _not_empty(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 
 def _bound(ctx: click.Context, param: click.Parameter, value: str | None) -> float | str | None:
-    """Read the bound of a gate: a number, or ``annotators``."""
-    if value is None or value == "annotators":
+    """Read the bound of a gate: a number, ``annotators``, or a rate such as ``recall:outage=0.8``."""
+    if value is None or value == "annotators" or "=" in value:
         return value
     try:
         bound = float(value)
@@ -151,7 +151,8 @@ _POOL = "Number of items in the whole data set, or STRATUM=N for each stratum, s
 POOL = option("pool", _POOL, multiple=True, metavar="N")
 _FAIL_UNDER = (
     "Gate: exit with 1 if kappa of a labeler is below X, with 3 if more items are needed to tell. X is a number, or "
-    "annotators: is the labeler nearly as good as a typical annotator?"
+    "annotators: is the labeler nearly as good as a typical annotator? Or a rate against the votes: recall:CATEGORY=X, "
+    "precision:CATEGORY=X, f1:CATEGORY=X or agreement=X."
 )
 _ON = "What --fail-under tests. low: confidence limits; value: kappa itself."
 _KEEP = (

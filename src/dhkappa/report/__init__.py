@@ -12,8 +12,9 @@ from dhkappa.stats.labelers import labelers_table
 from dhkappa.stats.verdict import groups_of
 
 if TYPE_CHECKING:
+    from dhkappa.stats.comparison import Comparison
     from dhkappa.stats.notes import Note
-    from dhkappa.stats.result import Comparison, Kappa
+    from dhkappa.stats.result import Kappa
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -93,8 +94,11 @@ _HEADS = {
     "n_suggested": "suggested",
     "n_votes": "votes",
     "name": "audit",
-    "instead": "votes go instead to",
+    "instead": "other votes",
+    "one_annotator": "one annotator",
     "other": "minus",
+    "precision_ci": "precision (CI)",
+    "recall_ci": "recall (CI)",
     "pvalue": "p-value",
     "pvalue_holm": "p-value (Holm)",
     "pvalue_shift": "p-value of the shift",
@@ -119,8 +123,9 @@ def grid(
 ) -> tuple[list[str], list[list[str]], list[bool]]:
     """Format some columns of a result: return heads, cells, and which columns hold numbers.
 
-    ``ci`` stands for the confidence interval in ``low`` and ``high``. Columns without any value are left out. The
-    columns ``shown`` of the data follow the item, as one line of text.
+    ``ci`` stands for the confidence interval in ``low`` and ``high``, ``recall_ci`` for ``recall`` with its interval,
+    and ``one_annotator`` for the column ``annotator`` of rates. Columns without any value are left out. The columns
+    ``shown`` of the data follow the item, as one line of text.
     """
     names, kept = columns.split(), list(rows)
     sign = signed if "difference" in names else number
@@ -142,6 +147,12 @@ def _cell(name: str, row: Mapping[str, Any], digits: int, sign: Write) -> str:
         return limits(row["low"], row["high"], digits, sign)
     if name == "ci_change":
         return limits(row["change_low"], row["change_high"], digits, signed)
+    if name in ("precision_ci", "recall_ci"):
+        rate = name.removesuffix("_ci")
+        within = limits(row[f"{rate}_low"], row[f"{rate}_high"], digits, sign)
+        return f"{number(row[rate], digits)} ({within})" if row[f"{rate}_low"] >= 0 else number(row[rate], digits)
+    if name == "one_annotator":
+        return number(row["annotator"], digits)
     value = row[name]
     if value is None or name in _TEXT:
         return text_of(value)

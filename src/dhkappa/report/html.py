@@ -259,7 +259,7 @@ def _part(audit: Audit, name: str) -> dict[str, Any]:
         "categories": (
             f"{kappa_name(audit.kappas).capitalize()} by suggested category, the largest loss first",
             sorted(optional(audit.categories, name) or (), key=lambda row: (math.isnan(row["kappa"]), -row["loss"])),
-            "category items kappa ci loss label_share vote_share reason",
+            "category items kappa ci loss precision_ci recall_ci one_annotator label_share vote_share reason",
         ),
     }
     part["slices"] = [_slices(audit, column, name) for column in audit.slice_columns]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dhkappa.stats.gate import Gate
     from dhkappa.stats.pool_result import PoolShares
 
+_CATEGORY_COLUMNS = "category items kappa ci precision recall one_annotator vote_share label_share"
 _FIRST_ITEMS = 10
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~@!&$])")
 
@@ -97,7 +98,7 @@ def _parts(audit: Audit, title: str, gate: Gate | None) -> Iterator[str]:
     worst = sorted(optional(audit.categories, best) or (), key=lambda row: -row["loss"])
     if worst:
         yield f"### Categories of {escaped(best)}"
-        yield markdown_table(grid(worst[:_FIRST_ITEMS], "category items kappa ci vote_share label_share", level))
+        yield markdown_table(grid(worst[:_FIRST_ITEMS], _CATEGORY_COLUMNS, level))
     for found in slices_shown(audit, best):
         yield f"### {escaped(found.heading)}"
         yield markdown_table(grid(found.rows, found.columns, level))

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console, OverflowMethod
 from rich.text import Text
 
-from dhkappa.errors import Problem, flag, said, visible
+from dhkappa.errors import Problem, counted, flag, said, visible
 from dhkappa.report import (
     REVIEW_LIMIT,
     better_first,
@@ -39,11 +39,12 @@ if TYPE_CHECKING:
     from dhkappa.inputs.check import Check
     from dhkappa.multilabel import MultilabelAudit
     from dhkappa.stats.annotator_result import AnnotatorScores
+    from dhkappa.stats.comparison import Comparison
     from dhkappa.stats.gate import Gate
     from dhkappa.stats.notes import Note
     from dhkappa.stats.plan import Plan
     from dhkappa.stats.pool_result import PoolShares
-    from dhkappa.stats.result import Comparison, Kappa
+    from dhkappa.stats.result import Kappa
 
 _COLORS = {"better": "green", "on-par": "green", "slightly-below": "yellow", "below": "yellow"}
 _COLORS |= {
@@ -403,7 +404,10 @@ class Terminal:
             if vote is not None and vote != label and part > other.get(label, (0.0, ""))[0]:
                 other[label] = part, f"{vote} ({part:.0%})"
         rows = [row | {"instead": other.get(row["category"], (0.0, ""))[1]} for row in worst[:_WORST_CATEGORIES]]
-        self._grid(rows, "category instead loss kappa ci items", audit.confidence_level)
+        more = sum(row["rate_items"] - row["items"] for row in table or ())
+        if more and not math.isnan(worst[0]["precision"]):
+            self._line(f"Precision and recall also use {counted(more, 'item')} with one vote.")
+        self._grid(rows, "category instead loss kappa ci precision recall items", audit.confidence_level)
 
     def _review(self, audit: Audit, name: str, command: str) -> None:
         queue = optional(audit.review, name, REVIEW_LIMIT)

@@ -236,7 +236,8 @@ def _rows(sample: Sample, rows: npt.NDArray[np.int64]) -> Sample:
     """Return some rows of a sample, without strata."""
     patterns = sample.patterns.take(rows)
     mass = sample.mass[rows] if sample.weighted else patterns.items
-    return replace(sample, patterns=patterns, mass=mass, stratum=np.zeros(rows.size, np.int8), strata=_ONE_STRATUM)
+    stratum = np.zeros(rows.size, np.int8)
+    return replace(sample, patterns=patterns, mass=mass, stratum=stratum, strata=_ONE_STRATUM, rows=None)
 
 
 def _scored(votes: AnnotatorVotes, size: int) -> tuple[_Scored, _Scored]:
@@ -268,7 +269,7 @@ def _scored(votes: AnnotatorVotes, size: int) -> tuple[_Scored, _Scored]:
         kappa = np.full(size, math.nan)
         kappa[bottom != 0] = ratios(top[bottom != 0], bottom[bottom != 0])
         own = replace(patterns, suggested=labels)
-        part = replace(votes.sample, patterns=own, mass=mass if votes.sample.weighted else own.items)
+        part = replace(votes.sample, patterns=own, mass=mass if votes.sample.weighted else own.items, rows=None)
         L, D, E, C_E = ratios(given, n[where.who]), ratios(*exact.D), ratios(*exact.E), ratios(*exact.C_E)
         d = (differential / (all_pairs.astype(differential.dtype) * scale**2)).astype(np.float64)
         return _Scored(part, votes.weights, who, by_vote, place, d, C, L, D, E, C_E, kappa)

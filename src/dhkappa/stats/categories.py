@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dhkappa.core import Array, Floats, Label
-from dhkappa.stats.influence import Terms, category_chance, unseen_parts, variance
-from dhkappa.stats.intervals import perfect_sample_limit, written
+from dhkappa.stats.influence import Terms, category_chance, sum_of_squares, unseen_parts, variance
+from dhkappa.stats.intervals import Basis, beta_interval, written
 from dhkappa.stats.sample import check_level
 from dhkappa.stats.summation import exact_sum, group_sums
 from dhkappa.table import Table
@@ -107,11 +109,23 @@ def category_squares(terms: Terms, parts: CategoryParts) -> Array:
 
 
 def category_variances(terms: Terms, parts: CategoryParts) -> Array:
-    """Return (m,) the variance of each kappa_j, NaN if it is undefined."""
-    n = terms.n
-    if not terms.sample.designed and terms.w is None:
-        return category_squares(terms, parts) / (n * (n - 1)) if n > 1 else np.full(len(terms.C), math.nan)
+    """Return (m,) the variance of each kappa_j, NaN if it is undefined.
+
+    With n_j = n L_j items it is ``sum_i (L_j phi_ij)^2 / (n_j (n_j - 1))``, or that of the design with weights, strata
+    or a pool.
+    """
+    n, like = terms.n, parts.items
     found = np.full(len(terms.C), math.nan)
+    if n < 2:
+        return found
+    if not terms.sample.designed:
+        if terms.w is None:
+            squares = category_squares(terms, parts)
+        else:
+            squares = found
+            for code in np.flatnonzero(parts.defined).tolist():
+                squares[code] = sum_of_squares(category_influence(terms, parts, code), terms.items)
+        return squares * like / (float(n) ** 2 * np.maximum(like - 1, 1))
     census = _unseen(terms).max() == 0
     for code in np.flatnonzero(parts.defined).tolist():
         spread = variance(terms, category_influence(terms, parts, code))
@@ -126,21 +140,52 @@ def _unseen(terms: Terms) -> Floats:
     return found
 
 
-def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
-    """Return kappa of each suggested category with its interval; see ``Kappa.by_category``.
+def category_extremes(terms: Terms, parts: CategoryParts) -> tuple[Array, Array]:
+    """Return (m,) the least and the greatest influence on kappa_j, times L_j, of an item whose votes are all equal.
 
-    The interval is kappa_j plus and minus t times the standard error, with n L_j - 1 degrees of freedom. The lower
-    limit is at most that of a flawless sample, ``1 - 2 (1 - (alpha / 2)^(1 / (n L_j))) / (1 - E_j)``.
+    The label and the votes v range over the categories that occur. Votes for other categories enter by C_v only, so it
+    is enough to look at the label j or another one, and at votes for j and for the others with the largest and the
+    smallest C_v. With agreement weights all votes are tried.
     """
-    from dhkappa.stats.special import stdtrit
+    C, codes, occurs = terms.C, np.arange(len(terms.C)), np.flatnonzero(terms.C + terms.L > 0)
+    if terms.w is None:
+        ascending = occurs[np.argsort(C[occurs], kind="stable")]
+        ends = (np.where(codes == some[0], some[-1], some[0]) for some in (ascending[:2], ascending[::-1][:2]))
+        votes = np.array([codes, *ends])
+        eps = 4 * C * ((votes == codes) - C) - 2 * (C[votes] - (C**2).sum())
+        d = np.where(votes == codes, 1.0, -1.0)
+    else:
+        wC = terms.near(C)
+        slope = 2 * np.array([row * wC + terms.near(row * C) - wC for row in terms.w])
+        eps = (slope - (slope * C).sum(axis=1, keepdims=True))[:, occurs].T
+        d = 2 * terms.w[:, occurs].T - 1
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        other = -terms.L * (1 - parts.kappa) * eps / (1 - parts.E)  # of an item with another label
+        own = other + (d - parts.D) / (1 - parts.E)
+    every = np.concatenate([own, other]) if occurs.size > 1 else own
+    return every.min(axis=0), every.max(axis=0)
 
+
+def by_category(terms: Terms, confidence_level: float = 0.95, more: Mapping[str, Sequence[Any]] | None = None) -> Table:
+    """Return kappa of each suggested category with its interval, and more columns; see ``Kappa.by_category``.
+
+    It is the beta interval of kappa on the range of kappa_j, with the n_j = n L_j items of the label and the influence
+    of all items times L_j; with sample weights n_j is the effective number of items.
+    """
     confidence_level = check_level(confidence_level)
     parts = category_parts(terms)
     variances = category_variances(terms, parts)
     like, alpha = _effective(terms, parts), 1 - confidence_level
-    quantiles = stdtrit(np.maximum(like - 1, 1), (1 + confidence_level) / 2).tolist()
+    least, greatest = category_extremes(terms, parts)
     shares = _unseen(terms) / np.maximum(like, 1)
-    found = [_interval(parts, variances, code, shares[code], alpha, t) for code, t in enumerate(quantiles)]
+    found = []
+    for code in range(len(terms.C)):
+        kappa, E, share, n = (float(values[code]) for values in (parts.kappa, parts.E, shares, like))
+        squares = max(n * (n - 1), 0) * float(variances[code])
+        ends = float(least[code]), float(greatest[code])
+        bottom = 1 - 2 / (1 - E) if E != 1 else math.nan  # D_j >= -1
+        known = Basis(kappa, E, n, squares, *ends, share, share, share, max(int(n) - 1, 1), bottom)
+        found.append(_interval(parts, variances, code, known, alpha))
     se, low, high, reason = zip(*found, strict=True)
     return Table(
         {
@@ -152,6 +197,7 @@ def by_category(terms: Terms, confidence_level: float = 0.95) -> Table:
             "high": high,
             "weight": map(float, parts.weight),
             "loss": np.where(parts.weight == 0, 0.0, parts.weight * (1 - parts.kappa)).tolist(),
+            **(more or {}),
             "vote_share": map(float, terms.C),
             "label_share": map(float, terms.L),
             "reason": reason,
@@ -188,16 +234,15 @@ def confusion(terms: Terms) -> Table:
 
 
 def _interval(
-    parts: CategoryParts, variances: Array, code: int, share: float, alpha: float, t: float
+    parts: CategoryParts, variances: Array, code: int, known: Basis, alpha: float
 ) -> tuple[float, float, float, str | None]:
     """Return standard error, limits, and the reason if they are NaN, of one kappa_j."""
-    items, defined = int(parts.items[code]), bool(parts.defined[code])
-    kappa, E = float(parts.kappa[code]), float(parts.E[code])
+    items, defined, share = int(parts.items[code]), bool(parts.defined[code]), known.unseen
     se = math.sqrt(variances[code]) if defined else math.nan
-    unknown = math.isnan(se) or (se == 0 and kappa < 1 and share)
+    unknown = math.isnan(se) or (se == 0 and known.kappa < 1 and share)
     reasons = (
         (not items, "Never suggested."),
-        (not defined and E != 1, "Its items have almost no weight."),
+        (not defined and known.E != 1, "Its items have almost no weight."),
         (not defined, "Every vote is this category, so agreement on it is certain."),
         (items == 1 and share, "Only one item has this label, so the variance is unknown."),
         (unknown, "Every item has the same influence, so the variance is unknown."),
@@ -205,8 +250,7 @@ def _interval(
     reason = next((text for applies, text in reasons if applies), None)
     if reason:
         return math.nan, math.nan, math.nan, reason
-    low = min(kappa - t * se, perfect_sample_limit(float(share), E, alpha))
-    return se, max(low, 1 - 2 / (1 - E)), min(kappa + t * se, 1.0), None  # D_j >= -1
+    return se, *beta_interval(known, alpha), None
 
 
 def _effective(terms: Terms, parts: CategoryParts) -> Floats:

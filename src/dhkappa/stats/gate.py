@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from dhkappa.errors import Problem, counted, invalid, shown
 from dhkappa.stats.annotator_baseline import KEEP, annotator_baseline
-from dhkappa.stats.any_time import FARTHEST, boundary, items_when_decided
+from dhkappa.stats.any_time import FARTHEST, any_time_level, boundary, items_when_decided, too_few_items
 from dhkappa.stats.grades import cannot_judge, digits_of, follows_majority
 from dhkappa.stats.influence import kappa_variance
 from dhkappa.stats.intervals import ConfidenceInterval, decided_by, items_to_decide, written
 from dhkappa.stats.kappa import Estimate
+from dhkappa.stats.rates import WITH_AGREEMENT_WEIGHTS, category_code, rate_bases, sides_of
 from dhkappa.stats.sample import check_choice, check_real
 from dhkappa.table import Display, plain
 
@@ -23,6 +26,9 @@ ANNOTATORS = "annotators"
 _WORDS = {"pass": "passed", "fail": "failed", "undecided": "undecided"}  # nosec B105 - an outcome
 _SHARE, _COVERAGE = "share of a typical annotator's score", "coverage"  # in JSON
 _SCALE = "score on the scale from 0 (random labels) to 100 (a typical annotator)"  # for people, instead of the share
+_RATE = re.compile(r"(recall|precision|f1|tpr|tnr|agreement)(?::(.+))?=([^=]*)", re.DOTALL)
+_SIDES = {"tpr": "sensitivity", "tnr": "specificity"}
+_COUNTED = {"precision": "labeled", "recall": "voted", "f1": "labeled or voted"}  # what more items have to be
 _WORST_FIRST = ("fail", "undecided", "pass")
 
 
@@ -38,6 +44,7 @@ class GateRow:
     bound : the least allowed value
     value, low, high : the measured value and its confidence limits; NaN if undefined
     more_items : about how many more items would probably decide an undecided outcome; None if that cannot be said
+    more_of : which items these are, such as ``"labeled 'outage'"``; empty if any
     reason : why the value is undefined; None if it is not
     any_time_level : the level of these limits alone, if they hold at every look; see ``ConfidenceInterval``
     """
@@ -50,6 +57,7 @@ class GateRow:
     low: float = math.nan
     high: float = math.nan
     more_items: int | None = None
+    more_of: str = ""
     reason: str | None = None
     any_time_level: float | None = None
 
@@ -64,11 +72,10 @@ class GateRow:
             reason = f"{what} is too close to the bound."
             if self.any_time_level is not None:
                 reason = f"It would take more than {FARTHEST} times as many items to decide it."
-        decided = decided_by(self.more_items)
+        decided = decided_by(self.more_items, self.more_of)
         if self.any_time_level is not None and self.more_items:
-            decided = (
-                f"About {counted(self.more_items, 'more item')} would probably settle it, often up to twice as many."
-            )
+            items = " ".join(filter(None, (counted(self.more_items, "more item"), self.more_of)))
+            decided = f"About {items} would probably settle it, often up to twice as many."
         return " ".join(filter(None, (text, decided, reason)))
 
     @property
@@ -174,7 +181,9 @@ def gate_of(
         raise invalid(name, message, code="option-unused", hint=f"Pass $fail_under {ANNOTATORS}, or leave out ${name}.")
     rows = []
     for name, (estimate, interval) in kappas.items():
-        if fail_under == ANNOTATORS:
+        if isinstance(fail_under, str) and "=" in fail_under:
+            rows.append(_rate(name, estimate, fail_under, interval, on))
+        elif fail_under == ANNOTATORS:
             known = keep, margin, interval
             rows.append(_also_without(_against_annotators(name, estimate, *known), without, *known))
         elif fail_under is not None:
@@ -244,6 +253,57 @@ def _forecast(row: GateRow, estimate: Estimate, n: int, level: float, se: float,
         return replace(row, more_items=more)
     left = max(sum(size or 0 for size in sizes) - n, 0)
     return replace(row, more_items=min(more, left), reason=f"The pool has {counted(left, 'more item')}.")
+
+
+def _rate(name: str, estimate: Estimate, condition: str, interval: ConfidenceInterval, on: str) -> GateRow:
+    """Test a rate, such as ``"recall:outage=0.8"``."""
+    found = _RATE.fullmatch(condition)
+    kind, category, text = found.groups() if found else ("", None, "")
+    if not found or (category is None) != (kind == "agreement"):
+        hint = "Write recall:CATEGORY=0.8, precision:CATEGORY=0.8, f1:CATEGORY=0.8 or agreement=0.8."
+        raise invalid("fail_under", f"{shown([condition])} is not a condition of a gate.", hint=hint)
+    if estimate.metric != "dh":
+        message = f"{kind} cannot be tested. {WITH_AGREEMENT_WEIGHTS}"
+        raise invalid("fail_under", message, code="metric-not-supported", hint="Leave out $weights.")
+    try:
+        bound: Any = float(text)
+    except ValueError:
+        bound = text
+    bound = check_real("fail_under", bound, "from 0 to 1, the range of a rate")
+    known = rate_bases(estimate.sample)
+    if kind == "agreement":
+        measure, of, at = kind, "", known.vote_agreement
+    else:
+        code = category_code(known.categories, category, "fail_under")
+        label, side = shown([known.categories[code]]), kind
+        if kind in _SIDES:
+            code, other = sides_of(known, known.categories[code])
+            code, kind = (code if kind == "tpr" or other is None else other), "recall"
+        measure = f"{_SIDES[side]} for {label}" if side in _SIDES else f"{kind} of {label}"
+        of, at = f"{_COUNTED[kind]} {shown([known.categories[code]])}", partial(known.rate, kind, code)
+    level, single = interval.confidence_level, None
+    rate = at(level)
+    row = GateRow(name, "undecided", measure, bound, rate.value)
+    if on == "value":
+        outcome = row.outcome if math.isnan(rate.value) else "pass" if rate.value >= bound else "fail"
+        return replace(row, outcome=outcome, reason=rate.reason)
+    if interval.any_time_level is not None:
+        effective = rate.n * estimate.sample.n_effective / max(estimate.n_items, 1)
+        single = any_time_level(effective, level)
+        row = replace(row, any_time_level=single)
+        if math.isnan(single):
+            return replace(row, reason=rate.reason or too_few_items(effective))
+        rate = at(single)
+    if math.isnan(rate.low):
+        return replace(row, reason=rate.reason)
+    outcome = "pass" if rate.low >= bound else "fail" if rate.high < bound else "undecided"
+    row = replace(row, outcome=outcome, low=rate.low, high=rate.high, more_of=of)
+    if outcome != "undecided":
+        return row
+    n = max(round(rate.n), 1)
+    if single is None:
+        return replace(row, more_items=items_to_decide(n, rate.value, rate.low, rate.high, bound))
+    return _forecast(row, estimate, n, level, rate.se)
 
 
 def _against_annotators(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -177,7 +177,7 @@ class Chance(NamedTuple):
     labels: Array  # (m,) 1 - k_j, or 0
 
     @np.errstate(over="ignore", invalid="ignore")
-    def influence(self, kappa: float, votes: Array, suggested: Array, one_minus_d: Array) -> Array:
+    def influence(self, kappa: float, votes: Array, suggested: Array, one_minus_d: Any) -> Array:
         """Return phi of items from their sums over votes; NaN if 1 - E is too small for a float."""
         eps, one_minus_E = 2 * (self.middle - votes - self.labels[suggested]), self.not_by_chance or math.nan
         phi: Array = (1 - kappa) * (1 - eps / one_minus_E) - one_minus_d / one_minus_E
@@ -292,6 +292,8 @@ def basis(estimate: Estimate) -> Basis | None:
         return None
     sample, weights = estimate.sample, estimate.weights
     known = terms(sample if sample.patterns.items.max() > 1 else sample.merged(), estimate.parts, weights)
+    if not len(known.L) and weights is None and known.E != 1:
+        return fleiss_basis(known)
     far = extremes(known) if len(known.L) else None
     bottom = LEAST if weights is None or known.E == 1 else weights.lower_bound(known.E)
     return basis_of(known, influence(known), far, bottom)
@@ -308,6 +310,49 @@ def kappa_basis(estimate: Estimate) -> Basis | ClusterBasis | NoBasis:
         return independent
     known = terms(estimate.sample, estimate.parts)
     return ClusterBasis(independent, ClusterSizes.of(estimate.sample).variance(influence(known)))
+
+
+def fleiss_basis(terms: Terms) -> Basis | None:
+    """Return the basis of Fleiss' kappa; with weights, strata or a pool without what the beta interval needs.
+
+    Kappa is at least -1 / (N - 1), where N is the least number of votes on an item: the agreement of an item is at
+    least ``(N sum_j c_j^2 - 1) / (N - 1)``, and the mean of ``sum_j c_j^2`` is at least ``sum_j C_j^2``.
+    """
+    N, voted = int(terms.patterns.vote_totals().min()), np.flatnonzero(terms.C)
+    each, more = divmod(N, voted.size)  # the votes of the item that agrees least
+    agreeing = more * (each + 1) * each + (voted.size - more) * each * (each - 1)
+    far = None if terms.sample.designed else fleiss_extremes(terms, N, voted)
+    found = basis_of(terms, influence(terms), far, -1 / (N - 1))
+    return None if found is None else replace(found, span=1 - agreeing / (N * (N - 1)))
+
+
+def fleiss_extremes(terms: Terms, N: int, voted: Array) -> Extremes:
+    """Return the extreme influence of items with N votes on Fleiss' kappa; the greatest is that of N equal votes."""
+    chance, none = chance_terms(terms), np.zeros(1, np.int64)
+    P = worst_votes(N, (1 - terms.kappa) * (N - 1) * terms.C[voted])
+    votes = (P / N * chance.votes[voted]).sum()
+    low = chance.influence(terms.kappa, votes, none, 1 - (P * (P - 1)).sum() / (N * (N - 1)))
+    return Extremes(none, low, chance.influence(terms.kappa, chance.votes[voted], none, 0.0).max(keepdims=True))
+
+
+def worst_votes(N: int, pull: Floats) -> Floats:
+    """Return the N votes P that minimize ``sum_j P_j (P_j - 1) / 2 - pull_j P_j``.
+
+    The p-th vote for category j adds ``p - 1 - pull_j``, which grows with p: the N smallest of these numbers are the
+    minimum. All those up to a level are taken at once, and the others one at a time.
+    """
+
+    def up_to(level: float) -> Floats:
+        votes: Floats = np.maximum(np.floor(level + pull) + 1, 0)
+        return votes
+
+    low, high = -float(pull.max()) - 1, float(N)
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if up_to(middle).sum() <= N else (low, middle)
+    votes = up_to(low)
+    while votes.sum() < N:
+        votes[np.argmin(votes - pull)] += 1
+    return votes
 
 
 def basis_of(terms: Terms, phi: Array, extremes: Extremes | None, bottom: float = LEAST) -> Basis | None:

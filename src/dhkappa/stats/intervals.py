@@ -79,6 +79,7 @@ class Basis:
     unseen: float  # largest share of the weight that one more item might have had, 1/n if all weights are equal
     df: float  # degrees of freedom of the variance
     bottom: float = LEAST  # lower bound of kappa
+    span: float = 2.0  # differential of the best item less that of the worst; of Fleiss' kappa, of their agreement
     reason: None = None  # there is an interval
 
     @property
@@ -110,19 +111,19 @@ def items_to_decide(n: int, value: float, low: float, high: float, bound: float)
     return max(int(round(more, 2 - len(str(round(more))))), 1)  # two digits: it is a rough number
 
 
-def decided_by(more: int | None) -> str:
+def decided_by(more: int | None, of: str = "") -> str:
     """Return a sentence about the number of items of ``items_to_decide``; empty if that cannot be said."""
     if more is None:
         return ""
     if more > _MOST_REALISTIC:
         return "No realistic number of items would decide it."
-    return f"Votes on about {counted(more, 'more item')} would probably settle it."
+    return f"Votes on about {counted(more, 'more item')}{of and f' {of}'} would probably settle it."
 
 
-def perfect_sample_limit(share: float, E: float, alpha: float) -> float:
+def perfect_sample_limit(share: float, E: float, alpha: float, span: float = 2.0) -> float:
     """Return the lower limit if every vote is the suggested label, an upper bound; ``share`` is that of one item."""
     hidden: float = 1 - (alpha / 2) ** share  # share of bad items that may have stayed hidden
-    return 1 - 2 * hidden / (1 - E)
+    return 1 - span * hidden / (1 - E)
 
 
 def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
@@ -130,7 +131,7 @@ def wald_interval(basis: Basis, alpha: float) -> tuple[float, float]:
     from dhkappa.stats.special import stdtrit
 
     if basis.kappa == 1:
-        return max(basis.bottom, perfect_sample_limit(basis.unseen, basis.E, alpha)), 1.0
+        return max(basis.bottom, perfect_sample_limit(basis.unseen, basis.E, alpha, basis.span)), 1.0
     half = float(stdtrit(basis.df, 1 - alpha / 2)) * basis.se
     return max(basis.bottom, basis.kappa - half), min(1.0, basis.kappa + half)
 
@@ -193,7 +194,7 @@ def beta_interval(basis: Basis, alpha: float, quantile: Quantile = beta_quantile
     """
     low = _beta_limit(basis, basis.least, basis.least_share, 1 - alpha / 2, quantile)
     high = _beta_limit(basis, basis.greatest, basis.greatest_share, alpha / 2, quantile)
-    return max(basis.bottom, min(low, perfect_sample_limit(basis.unseen, basis.E, alpha))), high
+    return max(basis.bottom, min(low, perfect_sample_limit(basis.unseen, basis.E, alpha, basis.span))), high
 
 
 def _beta_limit(basis: Basis, added: float, share: float, probability: float, quantile: Quantile) -> float:

@@ -185,9 +185,8 @@ def _with_three_votes(sample: Sample) -> Sample:
     rows = np.flatnonzero(sample.patterns.vote_totals() >= 3)
     patterns = sample.patterns.take(rows)
     strata, stratum = (Stratum(None, int(patterns.items.sum()), None),), np.zeros(rows.size, np.int8)
-    return replace(
-        sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=sample.kept[rows]
-    )
+    kept = sample.kept[rows]
+    return replace(sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=kept, rows=None)
 
 
 class _Labeled(NamedTuple):

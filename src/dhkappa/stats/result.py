@@ -1,17 +1,15 @@
-"""Results of the public calls: Kappa and Comparison. They compute on demand from estimates."""
+"""Kappa: the result that computes everything about one kappa on demand from its estimate."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from dhkappa.core import Label
-from dhkappa.core.added_votes import common_votes
-from dhkappa.core.items import ItemVotes, VoteSource
+from dhkappa.core.items import VoteSource
 from dhkappa.errors import DataError, counted, invalid
 from dhkappa.stats.any_time import FEWEST, any_time_interval, any_time_level
 from dhkappa.stats.clusters import (
@@ -26,8 +24,7 @@ from dhkappa.stats.clusters import (
 from dhkappa.stats.influence import Terms, kappa_basis, terms
 from dhkappa.stats.intervals import Basis, ConfidenceInterval, beta_interval, wald_interval
 from dhkappa.stats.kappa import Estimate, Parts, rounded
-from dhkappa.stats.labelers import labelers_table
-from dhkappa.stats.notes import Note, any_time_notes, notes_of, several_note
+from dhkappa.stats.notes import Note, any_time_notes, notes_of
 from dhkappa.stats.sample import Excluded, Rng, Sample, check_choice, check_level
 from dhkappa.table import Display, Table, plain
 
@@ -35,8 +32,9 @@ if TYPE_CHECKING:  # imported when a method needs them
     from dhkappa.stats.baselines import Baselines
     from dhkappa.stats.bootstrap import Bootstrap
     from dhkappa.stats.permutation import PermutationTest
+    from dhkappa.stats.rates import Rates
 
-_METHODS = ("beta", "wald", "bootstrap", "bca")
+_METHODS: tuple[str, ...] = ("beta", "wald", "bootstrap", "bca")
 _NAMES = {
     "dh": "kappa_DH",
     "weighted": "weighted kappa_DH",
@@ -187,8 +185,9 @@ class Kappa(Display):
         method
             ``"beta"``, the default, has at least its nominal coverage also for small samples, high kappa and rare
             labels. ``"wald"`` is kappa plus and minus t standard errors; the default, and the only method, for Fleiss'
-            kappa. ``"bootstrap"`` takes percentiles of bootstrap replicates, and ``"bca"`` corrects them for bias and
-            acceleration.
+            kappa with weights, strata or a pool, where it is often too narrow, and for other annotators.
+            ``"bootstrap"`` takes percentiles of bootstrap replicates, and ``"bca"`` corrects them for bias and
+            acceleration; both are too narrow for small samples, and neither is available for Fleiss' kappa.
         annotators
             ``"fixed"`` for other items voted on by these annotators, ``"random"`` also for other annotators like them.
             That needs the default method, and votes that tell who cast them. With fewer than 5 annotators the limits
@@ -213,11 +212,16 @@ class Kappa(Display):
         ConfidenceInterval(low=0.3567, high=0.6060, confidence_level=0.95, method='beta', any_time_level=0.9957)
         """
         confidence_level = check_level(confidence_level)
-        methods, alpha = ("wald",) if self.metric in _FLEISS else _METHODS, 1 - confidence_level
-        given = methods[0] if method is None else method
-        method = check_choice("method", given, methods, f" for {_NAMES[self.metric]}")
+        methods, of = _METHODS, _NAMES[self.metric]
+        other_annotators = check_choice("annotators", annotators, ("fixed", "random")) == "random"
+        if self.metric in _FLEISS:
+            plain = self.metric == "fleiss" and not self.estimate.sample.designed
+            what = "other annotators" if plain and other_annotators else "weights, strata or a pool"
+            beta = plain and not other_annotators
+            methods, of = (_METHODS[:2], of) if beta else (("wald",), f"{of} with {what}")
+        method = check_choice("method", methods[0] if method is None else method, methods, f" for {of}")
         any_time = self.any_time if any_time is None else any_time
-        if check_choice("annotators", annotators, ("fixed", "random")) == "random":
+        if other_annotators:
             return self._random_interval(confidence_level, method, methods[0], any_time)
         if any_time:
             check_choice("method", method, _METHODS[:2], " for intervals that hold at every look")
@@ -226,6 +230,7 @@ class Kappa(Display):
             return any_time_interval(at, self.n_effective, confidence_level, self.reason)
         if isinstance(self._basis, NoBasis) or self._basis.reason is not None:
             return ConfidenceInterval(math.nan, math.nan, confidence_level, method, self.reason or self._basis.reason)
+        alpha = 1 - confidence_level
         if method in ("bootstrap", "bca"):
             from dhkappa.stats.bootstrap import bootstrap_interval
 
@@ -241,7 +246,8 @@ class Kappa(Display):
             name, given = ("any_time", "any_time=True") if any_time else ("method", f"method={method!r}")
             message = f"annotators='random' is not available with {given}."
             raise invalid("annotators", message, code="option-not-supported", hint=f"Leave out ${name}.")
-        return random_interval(self.estimate, self.confidence_interval(level, any_time=False), self.se, self._votes)
+        fixed = self.confidence_interval(level, method, any_time=False)
+        return random_interval(self.estimate, fixed, self.se, self._votes)
 
     def single_level(self, confidence_level: float) -> float:
         """Return the level of tables beside this kappa: a higher one with ``any_time``, also if kappa has few items."""
@@ -315,6 +321,7 @@ class Kappa(Display):
 
         The weighted mean of the column ``kappa`` by ``weight`` is kappa. ``loss`` is the part of 1 - kappa that is due
         to the category. ``vote_share`` and ``label_share`` are C_j and L_j; ``reason`` says why values are NaN.
+        Precision, recall and F1 are those of ``rates``, for ``rate_items`` items with this label.
 
         Examples
         --------
@@ -325,9 +332,33 @@ class Kappa(Display):
         [('a', 62, 0.52), ('b', 72, 0.45), ('c', 66, 0.5)]
         """
         from dhkappa.stats.categories import by_category
+        from dhkappa.stats.rates import rate_columns
 
-        found = by_category(self._terms("by_category"), self.single_level(confidence_level))
+        known, level = self._terms("by_category"), self.single_level(confidence_level)
+        found = by_category(known, level, rate_columns(self.estimate.sample, level, known.w is not None))
         return without_limits(found) if self.estimate.sample.clustered else found
+
+    def rates(self, confidence_level: float = 0.95, *, positive: Label | None = None) -> Rates:
+        """Return precision, recall and F1 by category against the votes, and the share of votes that are the label.
+
+        Each vote counts, and items with one vote count, too. With two categories, ``positive`` names the one whose
+        recall is the sensitivity; the recall of the other is the specificity.
+
+        Examples
+        --------
+        >>> import dhkappa
+        >>> data = dhkappa.simulate(200, rng=1)
+        >>> table = dhkappa.dh_kappa(data.votes, data.suggested["labeler"]).rates().table
+        >>> [(row["category"], round(row["recall"], 2), round(row["annotator"], 2)) for row in table]
+        [('a', 0.65, 0.71), ('b', 0.75, 0.7), ('c', 0.7, 0.75)]
+        """
+        from dhkappa.stats.rates import WITH_AGREEMENT_WEIGHTS, rates
+
+        if self.metric != "dh":
+            reason = f"rates is not available for {_NAMES[self.metric]}."
+            hint = "Use dh_kappa." if self.metric in _FLEISS else f"{WITH_AGREEMENT_WEIGHTS} Leave out $weights."
+            raise DataError(reason, code="metric-not-supported", hint=hint)
+        return rates(self.estimate.sample, self.single_level(confidence_level), positive)
 
     def confusion(self) -> Table:
         """Return what pairs of annotators agree on, by suggested label.
@@ -411,88 +442,6 @@ class Kappa(Display):
             "parts": None if parts is None else parts.to_dict(),
             "notes": [note.to_dict() for note in notes],
             "reason": self.reason,
-        }
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Comparison(Display):
-    """Labelers compared on the items that they share; see ``dhkappa.compare``.
-
-    Attributes
-    ----------
-    kappas : kappa of each labeler, by name: on the items that all ranked labelers labeled, or on all items that it
-        labeled if it is not ranked
-    differences : a row for each pair of labelers, on the items that both labeled
-    notes : conditions that affect the interpretation, each with a code and a sentence
-    confidence_level : the confidence level of all intervals
-    not_ranked : why a labeler is not ranked, by name, those with most labels first; empty if all are ranked
-    other_annotators : whether intervals and p-values are for other annotators, too
-    any_time : whether intervals and p-values hold at every look
-    """
-
-    kappas: dict[str, Kappa]
-    differences: Table
-    notes: tuple[Note, ...]
-    confidence_level: float
-    not_ranked: dict[str, str] = field(default_factory=dict)
-    other_annotators: bool = False
-    any_time: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        estimates: Mapping[str, Estimate],
-        differences: Table,
-        notes: tuple[Note, ...],
-        not_ranked: dict[str, str],
-        *,
-        votes: Callable[[], ItemVotes | None],
-        confidence_level: float,
-        any_time: bool,
-    ) -> Comparison:
-        """Return the comparison of ``compare_on_common_items``; ``votes`` returns the votes with their items."""
-        read = {name: partial(common_votes, votes, name, estimates, not_ranked) for name in estimates}
-        kappas = {name: Kappa(one, VoteSource(read[name], name), any_time) for name, one in estimates.items()}
-        if any_time:
-            first = next(estimate for name, estimate in estimates.items() if name not in not_ranked)
-            about = any_time_notes(first.sample, confidence_level)
-            notes = (*notes, *about, *several_note(len(kappas), confidence_level))
-        return cls(kappas, differences, notes, confidence_level, not_ranked, any_time=any_time)
-
-    @property
-    def _annotators(self) -> str:
-        return "random" if self.other_annotators else "fixed"
-
-    @property
-    def ranked(self) -> dict[str, Kappa]:
-        """The kappas of the ranked labelers, all on the same items."""
-        return {name: kappa for name, kappa in self.kappas.items() if name not in self.not_ranked}
-
-    @property
-    def best(self) -> str | None:
-        """The ranked labeler with the highest kappa, the first of several; None if there is none with a kappa."""
-        found = [(kappa.value, name) for name, kappa in self.ranked.items() if not math.isnan(kappa.value)]
-        return max(found, key=lambda pair: pair[0])[1] if found else None
-
-    def table(self) -> Table:
-        """Return a row for each labeler, the best first; those that are not ranked are last."""
-        return labelers_table(self.kappas, self.confidence_level, self.not_ranked, self._annotators)
-
-    def _display(self) -> tuple[Table, Table, list[str]]:
-        return self.table(), self.differences, [note.text for note in self.notes]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; NaN becomes None."""
-        return {
-            "kappas": {
-                name: kappa.to_dict(self.confidence_level, self._annotators) for name, kappa in self.kappas.items()
-            },
-            "differences": self.differences.to_json(),
-            "not_ranked": dict(self.not_ranked),
-            "confidence_level": self.confidence_level,
-            "other_annotators": self.other_annotators,
-            "any_time": self.any_time,
-            "notes": [note.to_dict() for note in self.notes],
         }
 
 

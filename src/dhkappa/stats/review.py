@@ -86,7 +86,8 @@ def leave_one_out(terms: Terms, whole: Sample | None = None, rows: Integers | No
         kept = np.delete(np.arange(len(sample.patterns)), row if rows is None else rows[row])
         patterns = sample.patterns.take(kept)
         mass = sample.mass[kept] if sample.weighted else patterns.items
-        kappa = sample_parts(replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept])).kappa
+        other = replace(sample, patterns=patterns, mass=mass, stratum=sample.stratum[kept], rows=None)
+        kappa = sample_parts(other).kappa
         found[row] = math.nan if kappa is None else kappa
     return found
 
@@ -161,7 +162,7 @@ class _Scores:
         if self.parts is None or self.parts.kappa is None:
             return None
         one = replace(self.sample.patterns.take(rows), items=np.ones(rows.size, np.int64))
-        known = terms(replace(self.sample, patterns=one, mass=one.items), self.parts, self.weights)
+        known = terms(replace(self.sample, patterns=one, mass=one.items, rows=None), self.parts, self.weights)
         return replace(known, weight=self.weight[rows])
 
     def pull(self, rows: Integers) -> Array:

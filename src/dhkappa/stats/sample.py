@@ -102,6 +102,8 @@ class Sample:
     powers: tuple[Floats, ...] | None = None
     cluster: Integers | None = None  # (K,) cluster of a pattern's items, from 0 without gaps; None without clusters
     shares_known: bool = False  # with clusters: the weights come from the sizes of the strata
+    # the rows that the sample was taken from, if items with one vote were excluded: precision and recall count them
+    rows: LabeledPatterns | None = None
 
     @property
     def n(self) -> int:
@@ -167,28 +169,29 @@ def weight_of_one(sample: Sample) -> Floats:
     return np.array([mass * n / whole for mass in (sample.mass // sample.patterns.items).tolist()])  # rounded once
 
 
-def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None) -> Sample:
-    """Return the eligible items: those with two votes or more and, if ``labeled``, a suggested label."""
-    patterns = rows.patterns
+def sample_of(rows: LabeledPatterns, *, labeled: bool = True, pool: Pool = None, fewest: int = 2) -> Sample:
+    """Return the eligible items: those with two (``fewest``) votes or more and, if ``labeled``, a suggested label."""
+    patterns, whole = rows.patterns, rows
     unlabeled = labeled & (patterns.suggested < 0)
     if rows.item_weights is not None:
-        return _sample_of_weighted_items(rows, rows.item_weights, unlabeled, pool)
-    keep, excluded = eligible(patterns.vote_totals(), patterns.items, unlabeled, rows.weight)
+        return _sample_of_weighted_items(rows, rows.item_weights, unlabeled, pool, fewest)
+    keep, excluded = eligible(patterns.vote_totals(), patterns.items, unlabeled, rows.weight, fewest)
     kept = np.flatnonzero(keep)
     if excluded.total:
         stratum = None if rows.stratum is None else rows.stratum[kept]
         weight = None if rows.weight is None else rows.weight[kept]
         cluster = None if rows.cluster is None else rows.cluster[kept]
         rows = replace(rows, patterns=patterns.take(kept), stratum=stratum, weight=weight, cluster=cluster)
-    return replace(make_sample(rows, excluded, pool), kept=kept)
+    return replace(make_sample(rows, excluded, pool), kept=kept, rows=whole if excluded.one_vote else None)
 
 
 def _sample_of_weighted_items(
-    rows: LabeledPatterns, items: ItemWeights, unlabeled: npt.NDArray[np.bool_], pool: Pool
+    rows: LabeledPatterns, items: ItemWeights, unlabeled: npt.NDArray[np.bool_], pool: Pool, fewest: int
 ) -> Sample:
     """Return the eligible items of patterns whose items have different weights."""
-    n_votes = rows.patterns.vote_totals()
-    keep, excluded = eligible(n_votes[items.row], np.ones_like(items.row), unlabeled[items.row], items.weight)
+    n_votes, whole = rows.patterns.vote_totals(), rows
+    each = np.ones_like(items.row)
+    keep, excluded = eligible(n_votes[items.row], each, unlabeled[items.row], items.weight, fewest)
     number = np.bincount(items.row[keep], minlength=len(rows.patterns))
     kept = number > 0
     patterns = replace(rows.patterns.take(kept), items=number[kept])
@@ -197,6 +200,7 @@ def _sample_of_weighted_items(
     if items.weight.max(initial=0) > _LARGE_WEIGHT:  # only ratios matter, and sums must not exceed the range of floats
         items = replace(items, weight=np.ldexp(items.weight, -200))
     sample = make_sample(replace(rows, patterns=patterns, stratum=stratum), excluded, pool)
+    sample = replace(sample, rows=whole if excluded.one_vote else None)
     if not len(items.row) or items.weight.min() == items.weight.max():
         return sample
     weight = items.weight / items.weight.max()
@@ -259,13 +263,13 @@ def _with_clusters(sample: Sample, cluster: Integers) -> Sample:
 
 
 def eligible(
-    n_votes: Integers, items: Integers, unlabeled: npt.NDArray[np.bool_], weight: Floats | None
+    n_votes: Integers, items: Integers, unlabeled: npt.NDArray[np.bool_], weight: Floats | None, fewest: int = 2
 ) -> tuple[npt.NDArray[np.bool_], Excluded]:
     """Return (K,) which rows are eligible, and the number of items that are not; ``unlabeled`` rows lack a label."""
-    few = n_votes < 2
+    few = n_votes < fewest
     bare = ~few & unlabeled
     light = ~few & ~bare & (weight == 0) if weight is not None else np.zeros_like(few)
-    lost = [int(items[rows].sum()) for rows in (n_votes == 0, n_votes == 1, bare, light)]
+    lost = [int(items[rows].sum()) for rows in (n_votes == 0, few & (n_votes == 1), bare, light)]
     return ~(few | bare | light), Excluded(*lost)
 
 

@@ -92,7 +92,7 @@ def with_votes(sample: Sample, fewest: int) -> Sample:
     patterns = sample.patterns.take(enough)
     strata, stratum = (Stratum(None, int(patterns.items.sum()), None),), np.zeros(len(patterns), np.int8)
     cluster = None if sample.cluster is None else np.unique(sample.cluster[enough], return_inverse=True)[1]
-    own = replace(sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=None)
+    own = replace(sample, patterns=patterns, mass=patterns.items, stratum=stratum, strata=strata, kept=None, rows=None)
     return replace(own, cluster=cluster)
 
 

@@ -8,14 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import example, given
-from scipy.special import stdtrit
-from scipy.stats import t as student
 
 import oracle
 from dhkappa import Kappa, dh_kappa, simulate, tally
 from dhkappa.stats.categories import (
     CategoryParts,
     by_category,
+    category_extremes,
     category_influence,
     category_parts,
     category_squares,
@@ -24,6 +23,7 @@ from dhkappa.stats.categories import (
 from dhkappa.stats.influence import Terms
 from exact import dense, exact_terms, float_terms, fractions
 from expect import expect_error
+from interval_oracle import beta_limits
 from strategies import Data, complete, from_counts, ragged
 
 F = Fraction
@@ -264,15 +264,6 @@ def test_coverage_of_intervals_by_simulation() -> None:
     assert 0.91 <= np.mean(hits) <= 0.975
 
 
-def test_interval_is_t_with_items_less_one() -> None:
-    data = drawn_data(200, np.random.default_rng(3))
-    for confidence_level in (0.9, 0.95):
-        for row in by_category(terms_of(data), confidence_level):
-            half = student.ppf((1 + confidence_level) / 2, row["items"] - 1) * row["se"]
-            # Two routes to the t quantile, each right to about 10^-12.
-            assert (row["low"], row["high"]) == pytest.approx((row["kappa"] - half, row["kappa"] + half), rel=1e-9)
-
-
 def test_no_lower_limit_above_that_of_flawless_items() -> None:
     data = from_counts("30/1 " * 10 + "03/2 " * 9 + "12/2")
     one, two = by_category(terms_of(data))
@@ -280,7 +271,7 @@ def test_no_lower_limit_above_that_of_flawless_items() -> None:
     flawless = [1 - 2 * (1 - 0.025 ** (1 / 10)) / (1 - float(E)) for E in parts.E]
     assert (one["kappa"], one["se"] > 0, two["kappa"] < 1) == (1, False, True)
     assert [one["low"], two["low"]] == pytest.approx(flawless)
-    assert (one["high"], two["high"]) == (1, 1)
+    assert one["high"] == 1 > two["high"]
     assert one["reason"] is two["reason"] is None
 
 
@@ -425,17 +416,27 @@ def test_reasons(kappa: Kappa, reasons: list[str]) -> None:
     assert all(map(math.isnan, table.column("se")))
 
 
+def weighted_limits(kappa: Kappa, code: int, n: Fraction) -> tuple[float, float]:
+    """The 95% limits of a category by their formulas, with n items that weigh the same."""
+    found, row = float_terms(kappa), list(kappa.by_category())[code]
+    parts = category_parts(found)
+    ends = [F(float(values[code])) for values in category_extremes(found, parts)]
+    E = F(float(parts.E[code]))
+    known = F(row["kappa"]), E, n, n * (n - 1) * F(row["se"]) ** 2, (ends[0], ends[1]), 1 - 2 / (1 - E), F(2)
+    return beta_limits(*known)
+
+
 def test_weights_by_category() -> None:
-    """Items with weights w know as much as (sum w)^2 / sum w^2 items of equal weight; t has as many less 1."""
+    """Items with weights w know as much as (sum w)^2 / sum w^2 items of equal weight."""
     drawn = simulate(30, rng=3)
     labels = drawn.suggested["labeler"]
     sample_weight = [(0.01 if label == "a" else 1.0) * (1 + i % 5) for i, label in enumerate(labels)]
     kappa = dh_kappa(drawn.votes, labels, sample_weight=sample_weight)
-    for row in kappa.by_category():
-        own = [weight for weight, label in zip(sample_weight, labels, strict=True) if label == row["category"]]
-        t = float(stdtrit(sum(own) ** 2 / sum(weight**2 for weight in own) - 1, 0.975))
+    for code, row in enumerate(kappa.by_category()):
+        own = [F(weight) for weight, label in zip(sample_weight, labels, strict=True) if label == row["category"]]
+        n = sum(own, F(0)) * sum(own, F(0)) / sum((weight * weight for weight in own), F(0))
         assert row["items"] == len(own) > 3
-        assert row["high"] == pytest.approx(min(1, row["kappa"] + t * row["se"]), rel=1e-12)
+        assert (row["low"], row["high"]) == pytest.approx(weighted_limits(kappa, code, n), rel=1e-9)
         assert row["se"] > 0
 
 
@@ -452,14 +453,14 @@ def test_a_whole_pool_is_known_for_sure() -> None:
 
 
 def test_light_items_know_as_much_as_their_number() -> None:
-    """Eight items of equal weight have seven degrees of freedom, also where that weight is a thousandth."""
+    """Eight items of equal weight count as eight, also where that weight is a thousandth."""
     votes = [list(item) for item in ("aaa", "aab", "abb", "aaa", "aac", "aab", "aaa", "acc")]
     others = [list(item) for item in ("bbb", "bbc", "bba", "ccc", "ccb", "cca")]
     sample_weight = [0.001] * 8 + [1.0] * 6
-    row = next(iter(dh_kappa(votes + others, list("aaaaaaaabbbccc"), sample_weight=sample_weight).by_category(0.5)))
+    kappa = dh_kappa(votes + others, list("aaaaaaaabbbccc"), sample_weight=sample_weight)
+    row = next(iter(kappa.by_category()))
     assert (row["category"], row["items"]) == ("a", 8)
-    assert row["high"] < 1
-    assert row["high"] - row["kappa"] == pytest.approx(float(stdtrit(7, 0.75)) * row["se"], rel=1e-9)
+    assert (row["low"], row["high"]) == pytest.approx(weighted_limits(kappa, 0, F(8)), rel=1e-9)
 
 
 def test_a_whole_stratum_is_not_a_whole_pool() -> None:

@@ -52,7 +52,9 @@ def test_standard_errors_of_categories(kind: str, weight: list[int] | None) -> N
     for row in table:
         assert row["kappa"] == pytest.approx(float(items.kappa_of(row["category"])), rel=1e-12)
         se = math.sqrt(items.variance(partial(Items.kappa_of, label=row["category"])))
-        assert row["se"] == pytest.approx(se, rel=1e-10)
+        own, n = row["items"], len(data.votes)
+        of_label = math.sqrt(F(n - 1, n) * F(own, own - 1)) if weight is None else 1  # n_j - 1 instead of n - 1
+        assert row["se"] == pytest.approx(se * of_label, rel=1e-10)
         assert row["low"] < row["kappa"] < row["high"] <= 1
     assert sum(row["weight"] for row in table) == pytest.approx(1, rel=1e-14)
     assert sum(row["loss"] for row in table) == pytest.approx(float(1 - items.kappa), rel=1e-12)

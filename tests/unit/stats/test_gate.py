@@ -140,7 +140,7 @@ def test_worst_labeler_decides() -> None:
     assert " ".join(repr(gate).split()) == gate.text
     assert gate.to_dict()["rows"][0] == {
         "labeler": "pass", "outcome": "pass", "measure": "kappa", "bound": 0.5, "value": 0.6,
-        "low": None, "high": None, "more_items": None, "reason": None, "any_time_level": None,
+        "low": None, "high": None, "more_items": None, "more_of": "", "reason": None, "any_time_level": None,
     }  # fmt: skip
 
 
@@ -266,3 +266,79 @@ def test_gate_as_json() -> None:
         "any_time": False,
         "rows": [row.to_dict() for row in found.rows],
     }
+
+
+def test_rates_at_the_gate() -> None:
+    kappa = simulated(0.9)
+    row = kappa.rates().table.to_dicts()[0]
+    for name in ("recall", "precision", "f1"):
+        low, high = row[f"{name}_low"], row[f"{name}_high"]
+        for bound, outcome in {low: "pass", low + 1e-9: "undecided", high: "undecided", high + 1e-9: "fail"}.items():
+            [found] = at_gate(kappa, f"{name}:a={bound!r}").rows
+            assert (found.outcome, found.value, found.low, found.high) == (outcome, row[name], low, high)
+            assert found.measure == f"{name} of 'a'"
+    agreement = kappa.rates().agreement
+    assert at_gate(kappa, f"agreement={agreement.low!r}").outcome == "pass"
+    assert at_gate(kappa, f"agreement={agreement.high + 1e-9!r}").outcome == "fail"
+    assert at_gate(kappa, f"recall:a={row['recall']!r}", on="value").outcome == "pass"
+
+
+def test_undecided_rates_say_which_items_would_decide() -> None:
+    labels = ["outage", "other"] * 8
+    kappa = dhkappa.dh_kappa([[label] * 3 for label in labels], labels)
+    for name, of in (("recall", "voted"), ("precision", "labeled"), ("f1", "labeled or voted")):
+        [row] = at_gate(kappa, f"{name}:outage=0.8").rows
+        assert (row.outcome, row.more_of) == ("undecided", f"{of} 'outage'")
+        assert f"Votes on about {row.more_items} more items {of} 'outage' would probably settle it." in row.text
+
+
+def test_a_flawless_category_passes_from_17_items() -> None:
+    """0.025^(1/17) is .805, and 0.025^(1/16) is .794."""
+    for n, outcome in ((16, "undecided"), (17, "pass")):
+        labels = ["a"] * n + ["b"] * 5
+        kappa = dhkappa.dh_kappa([[label] * 2 for label in labels], labels)
+        assert at_gate(kappa, "recall:a=0.8").outcome == outcome
+        assert at_gate(kappa, "precision:a=0.8").outcome == outcome
+
+
+def test_sensitivity_and_specificity_at_the_gate() -> None:
+    votes = [["bad"] * 2] * 30 + [["good"] * 2] * 30
+    kappa = dhkappa.dh_kappa(votes, ["bad"] * 20 + ["good"] * 40)
+    [bad], [good] = (at_gate(kappa, f"{name}:bad=0.5").rows for name in ("tpr", "tnr"))
+    assert bad.value == pytest.approx(2 / 3)
+    assert bad.measure == "sensitivity for 'bad'"
+    assert (good.value, good.measure) == (1, "specificity for 'bad'")
+    assert [*kappa.rates(positive="bad").table.column("recall")] == pytest.approx([2 / 3, 1])
+
+
+def test_rates_that_are_undefined_are_undecided() -> None:
+    kappa = dhkappa.dh_kappa([["a", "a"], ["b", "b"], ["a", "b"]] * 10, ["b"] * 30)
+    for bound in ("precision:a=0.1",):
+        for on in ("low", "value"):
+            [row] = at_gate(kappa, bound, on=on).rows
+            assert (row.outcome, row.reason) == ("undecided", "Never suggested.")
+
+
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("recall:x=0.8", "category-not-found"),
+        ("recall=0.8", "invalid-fail-under"),
+        ("agreement:a=0.8", "invalid-fail-under"),
+        ("recall:a=80", "invalid-fail-under"),
+        ("recall:a=", "invalid-fail-under"),
+        ("recall:a=nan", "invalid-fail-under"),
+        ("accuracy=0.8", "invalid-fail-under"),
+        ("tpr:a=0.8", "not-two-categories"),
+    ],
+)
+def test_conditions_that_are_refused(condition: str, code: str) -> None:
+    with pytest.raises(DataError, check=lambda error: error.code == code):
+        at_gate(simulated(0.9), condition)
+
+
+def test_rates_with_agreement_weights_are_refused() -> None:
+    drawn = dhkappa.simulate(50, labelers={"llm": 0.9}, rng=1)
+    weighted = dhkappa.dh_kappa(drawn.votes, drawn.suggested["llm"], categories=list("abc"), weights="linear")
+    with pytest.raises(DataError, check=lambda error: error.code == "metric-not-supported"):
+        at_gate(weighted, "recall:a=0.8")

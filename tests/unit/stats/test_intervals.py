@@ -146,8 +146,8 @@ def test_invalid_method() -> None:
         with expect_error("invalid-method", "method"):
             scored(EXAMPLES[0][0]).confidence_interval(method=method)  # type: ignore[arg-type]
     with expect_error("invalid-method", "method"):
-        fleiss_kappa([["a", "b"], ["a", "a"]]).confidence_interval(method="beta")
-    assert fleiss_kappa([["a", "b"], ["a", "a"]]).confidence_interval().method == "wald"
+        fleiss_kappa([["a", "b"], ["a", "a"]]).confidence_interval(method="bootstrap")
+    assert fleiss_kappa([["a", "b"], ["a", "a"]]).confidence_interval().method == "beta"
 
 
 def test_display() -> None:
