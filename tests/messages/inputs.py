@@ -47,9 +47,9 @@ def long(columns: dict[str, Any] | None = None, **keywords: Any) -> Any:
 
 
 def only_unlisted() -> Any:
-    items = pd.DataFrame({"item": [1], "llm": ["a"]})
+    items = pd.DataFrame({"item": [1], "llm": ["a"], "topic": ["b"]})
     data = Dataset(pd.DataFrame(LONG), "llm", item="item", label="label", items=items, unlisted="unlabeled")
-    return data.filter("items.llm=").counts
+    return data.filter("items.topic=").counts
 
 
 def roles(columns: list[str], suggested: Any = None, **keywords: Any) -> Any:

@@ -72,6 +72,7 @@ def test_no_interval_where_every_item_has_the_same_influence(text: str) -> None:
         "high": None,
         "confidence_level": 0.95,
         "method": "beta",
+        "any_time_level": None,
     }
 
 
