@@ -190,7 +190,8 @@ def test_the_gate_in_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     monkeypatch.chdir(tmp_path)
     Path("labels").mkdir()
     write_demo("labels", 400, 1)
-    (command,) = [line for held in blocks(text_of("how-to/gate.md"), "sh") for line in held.splitlines()]
+    lines = [line for held in blocks(text_of("how-to/gate.md"), "sh") for line in held.splitlines()]
+    (command,) = [line for line in lines if " > " in line]
     done = inside(capsys, *shlex.split(command.split(" > ")[0])[1:])
     assert done.returncode == 3
     (shown,) = blocks(text_of("how-to/gate.md"), "json")

@@ -49,9 +49,9 @@ def boundary(n: float, confidence_level: float) -> float:
     return math.sqrt(_first(confidence_level) ** 2 + math.log(n / FEWEST)) if n >= FEWEST else math.nan
 
 
-def too_few_items(n: float) -> str:
-    """Return why there is no interval that holds at every look."""
-    return f"An interval that holds at every look needs {FEWEST} items: got {n:,.4g}."
+def too_few_items(n: float, of: str = "") -> str:
+    """Return why there is no interval that holds at every look; ``of`` says which items count."""
+    return f"An interval that holds at every look needs {FEWEST} items{of and f' {of}'}: got {n:,.4g}."
 
 
 def any_time_interval(

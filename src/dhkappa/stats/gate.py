@@ -286,13 +286,13 @@ def _rate(name: str, estimate: Estimate, condition: str, interval: ConfidenceInt
     row = GateRow(name, "undecided", measure, bound, rate.value)
     if on == "value":
         outcome = row.outcome if math.isnan(rate.value) else "pass" if rate.value >= bound else "fail"
-        return replace(row, outcome=outcome, reason=rate.reason)
+        return replace(row, outcome=outcome, reason=rate.reason if math.isnan(rate.value) else None)
     if interval.any_time_level is not None:
         effective = rate.n * estimate.sample.n_effective / max(estimate.n_items, 1)
         single = any_time_level(effective, level)
         row = replace(row, any_time_level=single)
         if math.isnan(single):
-            return replace(row, reason=rate.reason or too_few_items(effective))
+            return replace(row, reason=rate.reason or too_few_items(effective, of))
         rate = at(single)
     if math.isnan(rate.low):
         return replace(row, reason=rate.reason)

@@ -9,6 +9,8 @@ import pytest
 import dhkappa
 from dhkappa import Kappa
 from dhkappa.errors import DataError, Problem
+from dhkappa.stats.any_time import any_time_level, items_when_decided
+from dhkappa.stats.clusters import UNKNOWN
 from dhkappa.stats.gate import Gate, GateRow, gate_of
 from dhkappa.stats.intervals import items_to_decide
 
@@ -342,3 +344,47 @@ def test_rates_with_agreement_weights_are_refused() -> None:
     weighted = dhkappa.dh_kappa(drawn.votes, drawn.suggested["llm"], categories=list("abc"), weights="linear")
     with pytest.raises(DataError, check=lambda error: error.code == "metric-not-supported"):
         at_gate(weighted, "recall:a=0.8")
+
+
+def test_rates_with_clusters_are_undecided_but_have_a_value() -> None:
+    drawn = dhkappa.simulate(300, labelers={"llm": 0.9}, annotators=4, rng=1)
+    found = dhkappa.audit(drawn.votes, drawn.suggested, clusters=[item // 3 for item in range(300)], progress=False)
+    for condition in ("recall:a=0", "agreement=1"):
+        [row] = found.gate(condition).rows
+        assert (row.outcome, row.reason) == ("undecided", UNKNOWN)
+        assert math.isnan(row.low)
+        assert row.more_items is None
+        [row] = found.gate(condition, on="value").rows
+        assert (row.outcome, row.reason) == ("pass" if condition == "recall:a=0" else "fail", None)
+
+
+def test_rates_at_every_look_have_the_level_of_their_own_items() -> None:
+    drawn = dhkappa.simulate(300, labelers={"llm": 0.9}, annotators=4, rng=1)
+    found = dhkappa.audit(drawn.votes, drawn.suggested, any_time=True, progress=False)
+    kappa = dhkappa.dh_kappa(drawn.votes, drawn.suggested["llm"])
+    votes = kappa.rates().table.column("votes")[0]
+    level = any_time_level(votes, 0.95)
+    known = next(iter(kappa.rates(level).table))
+    bounds = {known["recall_low"]: "pass", known["recall_low"] + 1e-9: "undecided", known["recall_high"] + 1e-9: "fail"}
+    for bound, outcome in bounds.items():
+        [row] = found.gate(f"recall:a={bound!r}").rows
+        assert (row.outcome, row.low, row.high) == (outcome, known["recall_low"], known["recall_high"])
+        assert row.any_time_level == level
+    [row] = found.gate(f"recall:a={known['recall'] - 0.05!r}").rows
+    forecast = items_when_decided(round(votes), known["recall_se"], 0.05, 0.95)
+    assert forecast is not None
+    assert row.more_items == pytest.approx(forecast - round(votes), rel=0.06)
+    assert "more items voted 'a' would probably settle it" in row.text
+    with pytest.raises(DataError, check=lambda error: error.code == "any-time-value"):
+        found.gate("recall:a=0.8", on="value")
+
+
+def test_rates_of_few_items_do_not_hold_at_every_look() -> None:
+    drawn = dhkappa.simulate(60, labelers={"llm": 0.9}, annotators=4, rng=1)
+    kappa = dhkappa.dh_kappa(drawn.votes, drawn.suggested["llm"])
+    interval = kappa.confidence_interval(any_time=True)
+    [row] = gate_of({"llm": (kappa.estimate, interval)}, "recall:a=0").rows
+    assert row.outcome == "undecided"
+    votes = kappa.rates().table.column("votes")[0]
+    assert row.reason == f"An interval that holds at every look needs 30 items voted 'a': got {votes:.4g}."
+    assert gate_of({"llm": (kappa.estimate, interval)}, "agreement=0").outcome == "pass"

@@ -6,13 +6,18 @@ from fractions import Fraction
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from dhkappa import Kappa, dh_kappa, fleiss_kappa, tally
+from dhkappa import Kappa, audit, dh_kappa, fleiss_kappa, simulate, tally
+from dhkappa.stats.any_time import any_time_level
+from dhkappa.stats.clusters import UNKNOWN
+from dhkappa.stats.other_annotators import _with_three_votes
 from dhkappa.stats.rates import Rate, Rates
+from dhkappa.stats.votes_baseline import with_votes
 from expect import expect_error
 from rates_oracle import Mean, Rated, rated
 from strategies import Data, from_counts, ragged
@@ -404,3 +409,50 @@ def test_json_has_none_for_nan() -> None:
     assert found["specificity"]["value"] == 1.0
     assert found["balanced_accuracy"]["low"] is None
     assert Rate(math.nan, 0.0, 1.0, 0.0, 1.0).to_dict()["value"] is None
+
+
+SIM = simulate(240, labelers={"llm": 0.8}, annotators=4, rng=1)
+VOTES = np.where(np.arange(240)[:, None] < 40, np.array(SIM.votes)[:, :1].repeat(4, axis=1), SIM.votes).astype(object)
+VOTES[:40, 1:] = None  # items with one vote
+DOCUMENTS = np.repeat(np.arange(80), 3)
+RATES = ("precision", "recall", "f1")
+
+
+@pytest.mark.parametrize("designed", [False, True])
+def test_clusters_leave_the_rates_and_take_their_limits(designed: bool) -> None:
+    strata: dict[str, Any] = {"strata": ["x"] * 120 + ["y"] * 120, "pool": {"x": 500, "y": 9000}} if designed else {}
+    alone, grouped = (
+        dh_kappa(VOTES, SIM.suggested["llm"], clusters=clusters, **strata) for clusters in (None, DOCUMENTS)
+    )
+    found, known = grouped.rates(), alone.rates()
+    for name in RATES:
+        assert [*found.table.column(name)] == pytest.approx([*known.table.column(name)], rel=1e-12)
+        for end in ("low", "high", "se"):
+            assert all(math.isnan(value) for value in found.table.column(f"{name}_{end}"))
+    assert found.agreement.value == pytest.approx(known.agreement.value, rel=1e-12)
+    assert found.balanced_accuracy.value == pytest.approx(known.balanced_accuracy.value, rel=1e-12)
+    assert {row["reason"] for row in found.table} == {UNKNOWN} == {found.agreement.reason}
+    assert math.isnan(found.balanced_accuracy.se)
+    assert all(math.isnan(row[end]) for row in grouped.by_category() for end in ("recall_low", "precision_high", "low"))
+
+
+def test_items_with_one_vote_may_be_the_only_ones_in_a_cluster_with_others() -> None:
+    clusters = [*range(39), 40, *range(40, 240)]  # an item with one vote, and one with more
+    assert not dh_kappa(VOTES, SIM.suggested["llm"], clusters=clusters).estimate.sample.clustered
+    assert dh_kappa(VOTES, SIM.suggested["llm"], clusters=clusters).rates().agreement.reason == UNKNOWN
+
+
+def test_limits_beside_intervals_that_hold_at_every_look_have_their_level() -> None:
+    kappa = audit(VOTES, SIM.suggested, any_time=True, progress=False).kappas["llm"]
+    level = any_time_level(200, 0.95)
+    assert kappa.rates().confidence_level == level
+    assert kappa.by_category().column("recall_low") == dh_kappa(VOTES, SIM.suggested["llm"]).rates(level).table.column(
+        "recall_low"
+    )
+
+
+def test_a_changed_sample_has_no_rows_of_another() -> None:
+    sample = dh_kappa(VOTES, SIM.suggested["llm"]).estimate.sample
+    assert sample.rows is not None
+    assert with_votes(sample, 3).rows is None
+    assert _with_three_votes(sample).rows is None
