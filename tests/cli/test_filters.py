@@ -100,6 +100,9 @@ def test_what_was_left_out(capsys: Capsys) -> None:
 def test_names_in_a_file(capsys: Capsys) -> None:
     found = result(capsys, "check", *DATA, "--exclude-annotator", "@names.txt")
     assert found["filters"][0]["annotators"] == ["eli", "bo"]
+    Path("names.csv").write_text('"items","annotator"\n3,"eli"\n2,"bo"\n', encoding="utf-8")
+    found = result(capsys, "check", *DATA, "--exclude-annotator", "@names.csv")
+    assert found["filters"][0]["annotators"] == ["eli", "bo"]
     Path("names.txt").write_text("\n", encoding="utf-8")
     assert "no names" in refused(inside(capsys, "check", *DATA, "--exclude-annotator", "@names.txt"))
 
