@@ -269,11 +269,12 @@ def _recall_shares(sample: Sample, c: Floats, m: int) -> tuple[Floats, Floats]:
     each = items[patterns.row()]
     typical = _ratio(group_sums(each * c**3, patterns.code, m), group_sums(each * c * c, patterns.code, m))
     scale = _ratio(typical, group_sums((items * w)[patterns.row()] * c, patterns.code, m))
+    scale = np.minimum(scale, _LARGEST_SHARE)
     own = _weights_of_one_more(sample, m)
     others = np.full(m, own.max(initial=0))
     others[own.argmax()] = np.delete(own, own.argmax()).max(initial=0)
-    low = np.minimum(np.where(others > 0, others, own) * scale, _LARGEST_SHARE)
-    return low, np.minimum(np.maximum(low, own * scale), _LARGEST_SHARE)
+    low = np.where(others > 0, others, own) * scale
+    return low, np.maximum(low, own * scale)
 
 
 def _largest_shares(sample: Sample, m: int) -> tuple[float, float]:

@@ -340,6 +340,17 @@ def limit(r: Fraction, variance: Fraction, n: int, s: Fraction, worst: Fraction,
     return min(found, cap) if P < 0.5 else max(found, 1 - cap)
 
 
+@pytest.mark.parametrize("light", [1e-9, 1e-150, 1e-300])
+def test_limits_exist_for_items_with_almost_no_weight(light: float) -> None:
+    """A category with votes on such items only may have been missed on any other item: the limits say nothing."""
+    votes, labels = [["a", "a"], ["b", "b"], ["b", "b"], ["c", "c"]] * 3, list("abbc") * 3
+    found = dh_kappa(votes, labels, sample_weight=[light, 1, 1, 1] * 3).rates().table.to_dicts()[0]
+    assert (found["precision"], found["recall"]) == (1, 1)
+    assert found["precision_low"] > 0.2
+    assert found["recall_low"] == pytest.approx(0, abs=1e-9)
+    assert (found["recall_high"], found["precision_high"]) == (1, 1)
+
+
 @given(ragged())
 def test_equal_weights_and_one_stratum_change_only_the_variance_of_recall(data: Data) -> None:
     assume(len(data.votes) > 0)
