@@ -313,6 +313,7 @@ _HUGE = 1e8  # of a and b: here the expansion below is accurate to their -3/2th 
 _STEPS = 100
 _NO_STEP = 4e-16
 _TINY = 1e-300
+_MOST_TERMS = 10_000  # three times those that a + b = 1e7 needs: rounding can keep factors from being exactly 1
 
 
 def _near_normal(a: float, b: float, p: float) -> float:
@@ -368,7 +369,7 @@ def _continued_fraction(a: float, b: float, x: float) -> float:
         odd = -(a + m) * (a + b + m) * x / (k * (k + 1))
         d, c = 1 / ((1 + odd * d) or _TINY), (1 + odd / c) or _TINY
         value *= d * c
-        if abs(d * c - 1) < 1e-16 or m > 100_000:
+        if abs(d * c - 1) < 1e-16 or m > _MOST_TERMS:
             return value
 
 
