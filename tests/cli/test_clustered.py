@@ -63,7 +63,7 @@ def test_check_shows_the_role_and_proposes_the_option(file: str, capsys: Capsys)
     assert "--clusters document" in " ".join(found.split())
 
 
-@pytest.mark.parametrize("words", [("tally", "make", "-o", "t.json"), ("audit", "--by", "ann_1")])
+@pytest.mark.parametrize("words", [("tally", "make", "-o", "t.json"), ("audit", "--by", "document")])
 def test_refused(words: tuple[str, ...], file: str, capsys: Capsys) -> None:
     done = inside(capsys, *words, file, "--clusters", "document")
     assert done.returncode == 2

@@ -201,7 +201,7 @@ def test_the_loop_of_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     result(capsys, "audit", *data, *leave_out, "--save", "careful41.json", "--date", "2026-11-09")
     mixed = result(capsys, "history", "careful41.json", "week42.json")
     [text] = [note["text"] for note in mixed["notes"] if note["code"] == "filters-differ"]
-    assert "2026-11-09: Without annotator 'dora'. 2026-11-16: none." in text
+    assert "2026-11-09: Without annotator 'dora'; 2026-11-16: none" in text
     since = result(capsys, "audit", *later, "--baseline", "careful41.json")["baseline"]
     assert "filters-differ" in json.dumps(since)
     same = result(capsys, "audit", *later, *leave_out, "--baseline", "careful41.json")["baseline"]

@@ -86,7 +86,8 @@ def test_an_interval_that_is_undefined_has_a_reason(kappa: Kappa) -> None:
 def test_plain_values_of_the_worked_example() -> None:
     found = KAPPA.to_dict(0.9)
     low, high = KAPPA.confidence_interval(0.9)
-    assert found["confidence_interval"] == {"low": low, "high": high, "confidence_level": 0.9, "method": "beta"}
+    limits = {"low": low, "high": high, "confidence_level": 0.9, "method": "beta", "any_time_level": None}
+    assert found["confidence_interval"] == limits
     assert (found["metric"], found["value"], found["exact"]) == ("dh", 247 / 544, "247/544")
     assert found["se"] == KAPPA.se == pytest.approx(math.sqrt(F(432125685, 5473632256)), rel=1e-14)
     assert found["baselines"] == {"random": -59 / 544, "annotator": 113 / 176, "majority": 133 / 178}

@@ -433,8 +433,9 @@ def label_map(given: Iterable[str]) -> dict[str, str]:
     return dict(pairs)  # type: ignore[arg-type]
 
 
-def sum_of(paths: Sequence[str], load: Callable[[str], dhkappa.Tally] = dhkappa.Tally.load) -> dhkappa.Tally:
-    """Add up tally files."""
+def sum_of(paths: Sequence[str], load: Callable[[str], dhkappa.Tally] | None = None) -> dhkappa.Tally:
+    """Add up tally files, read by ``load``."""
+    load = load or dhkappa.Tally.load
     if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise invalid("data", "A tally is given twice: its items would count twice.", code="duplicate-file")
     whole, known = load(paths[0]), dict[tuple[int, ...], list[str]]()

@@ -205,11 +205,11 @@ class Kappa(Display):
         >>> data = dhkappa.simulate(200, annotators=12, rng=1)
         >>> kappa = dhkappa.dh_kappa(data.votes, data.suggested["labeler"])
         >>> kappa.confidence_interval()
-        ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta')
+        ConfidenceInterval(low=0.3183, high=0.4857, confidence_level=0.95, method='beta')
         >>> kappa.confidence_interval(annotators="random")
-        ConfidenceInterval(low=0.3981, high=0.5718, confidence_level=0.95, method='beta', annotators='random')
+        ConfidenceInterval(low=0.3024, high=0.5102, confidence_level=0.95, method='beta', annotators='random')
         >>> kappa.confidence_interval(any_time=True)
-        ConfidenceInterval(low=0.3567, high=0.6060, confidence_level=0.95, method='beta', any_time_level=0.9957)
+        ConfidenceInterval(low=0.2793, high=0.5196, confidence_level=0.95, method='beta', any_time_level=0.9957)
         """
         confidence_level = check_level(confidence_level)
         methods, of = _METHODS, _NAMES[self.metric]
