@@ -114,6 +114,8 @@ def test_audits_say_what_others_would_say(
         done = inside(capsys, *asked, "--format", form)
         assert done.returncode == 0, done.stderr
         assert text in " ".join(done.stdout.split())
+    pytest.importorskip("jinja2")
+    pytest.importorskip("altair")
     done = inside(capsys, *asked, "-o", tmp_path / "report.html")
     assert done.returncode == 0, done.stderr
     assert text in (tmp_path / "report.html").read_text()

@@ -320,6 +320,7 @@ def test_values_that_a_file_cannot_hold_are_refused(value: Any, tmp_path: Path) 
     table = Table({"item": ["a", "b"], "x": [None, value]})
     with expect_error("not-writable"):
         table.to_csv()
+    assert table.column("x")[1] is value
+    pytest.importorskip("xlsxwriter")
     with expect_error("not-writable"):
         table.to_excel(tmp_path / "t.xlsx")
-    assert table.column("x")[1] is value

@@ -15,7 +15,6 @@ from dhkappa.cli.filters import left_out, say_left_out
 from dhkappa.cli.options import Commands, Input, is_tally, option, sum_of
 from dhkappa.cli.output import json_text, open_errors, refuse, warn
 from dhkappa.errors import invalid, visible
-from dhkappa.inputs.tally import read_file
 from dhkappa.paths import expand_patterns
 from dhkappa.resources import Progress
 
@@ -74,6 +73,8 @@ def tally_add(files: tuple[str, ...], output: str, output_format: str) -> None:
 @options.FORMAT
 def tally_show(file: str, output_format: str) -> None:
     """Show the content of a tally file."""
+    from dhkappa.inputs.tally import read_file  # which needs NumPy
+
     _show_tally("tally show", dhkappa.Tally.of_file(*read_file(file)), file, output_format)
 
 

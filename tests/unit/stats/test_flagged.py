@@ -20,8 +20,7 @@ def five(eve: float = 0.4, labeler: float = 0.75, items: int = 600, seed: int = 
 
 
 def dataset(data: Any, keep: tuple[str, ...] = NAMES, **options: Any) -> dhkappa.Dataset:
-    import pandas as pd
-
+    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({name: data.votes[:, place] for place, name in enumerate(NAMES) if name in keep})
     return dhkappa.Dataset(frame.assign(llm=data.suggested["llm"]), suggested="llm", annotators=list(keep), **options)
 
