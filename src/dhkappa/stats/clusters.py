@@ -143,9 +143,9 @@ class ClusterSizes:
         pairs = np.where(several, self.weight**2 - self.own, 1)
         by_cluster = np.where(several, self.weight * (total * total - own) / pairs, 0)
         tau = exact_sum(by_cluster) / (exact_sum(self.weight[several]) or 1)
-        room = self.effective - H
+        free = self.effective - H  # degrees of freedom
         pooled = max(0.0, S + tau * (squares - exact_sum(self.own))) / n**2
-        pooled = pooled * self.effective / room if room > 0 else math.inf
+        pooled = pooled * self.effective / free if free > 0 else math.inf
         return ClusterVariance(
             n=n,
             jackknife=0.0 if jackknife <= ROUNDING**2 / n else jackknife,  # NaN stays

@@ -59,20 +59,23 @@ class Flagged:
     @property
     def left_out(self) -> str:
         """The condition that they are left out, as the end of a clause."""
-        names = [str(name) for name in self.annotators]
-        if len(names) == 1:
-            return f" once {names[0]} is left out, whose votes {self.whose}"
-        who = f"{counted(len(names), 'annotator')} whose votes {self.whose}"
-        return f" once {who} are left out ({first_three(names)})"
+        who, names = self._described
+        return (
+            f" once {names} is left out, whose votes {self.whose}" if not who else f" once {who} are left out ({names})"
+        )
 
     @property
     def without(self) -> str:
         """The condition that they are left out, as the start of a sentence."""
+        who, names = self._described
+        return f"Without the {who} ({names})," if who else f"Without {names}, whose votes {self.whose},"
+
+    @property
+    def _described(self) -> tuple[str, str]:
+        """How many they are, with what is said about their votes, empty for one; and up to three names."""
         names = [str(name) for name in self.annotators]
-        if len(names) == 1:
-            return f"Without {names[0]}, whose votes {self.whose},"
-        who = f"{counted(len(names), 'annotator')} whose votes {self.whose}"
-        return f"Without the {who} ({first_three(names)}),"
+        who = "" if len(names) == 1 else f"{counted(len(names), 'annotator')} whose votes {self.whose}"
+        return who, first_three(names)
 
     def estimate(self, labeler: str, pool: Pool = None, weights: Weights | None = None) -> Estimate | None:
         """Return the kappa of a labeler without them; None if a stratum has too few items then."""
